@@ -1,0 +1,244 @@
+//! The one public error.
+//!
+//! Its message names the operation, the path and the cause, and says what to
+//! do. Callers match on [`ErrorKind`]; the number of a failed system call is
+//! there as [`Error::errno`] and as the source.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
+
+use crate::sys::{Errno, PathBytes};
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The prefix is not one; see [`crate::Prefix`].
+    InvalidPrefix,
+    /// Locks under this root do not prove anything, so a claim there could not
+    /// be protected (c4).
+    Unprotected,
+    /// The file system is full, of blocks, inodes or quota.
+    NoSpace,
+    /// Every attempt to make a claim met a sweep that took its staging away.
+    Contended,
+    /// Something that uses the claim still runs, or might.
+    InUse,
+    /// The claim is no longer the directory at its name, or its lease's
+    /// descriptor was closed by somebody else.
+    LeaseLost,
+    /// The claim belongs to the process that this one was forked from (c6).
+    Forked,
+    /// The command would have run as another user or group (p2).
+    OtherUser,
+    /// The command did not start.
+    NotStarted,
+    /// The claim was given up before.
+    Closed,
+    /// Another system call failed.
+    System,
+}
+
+/// Why something could not be done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error(Box<Inner>);
+
+/// Boxed, so that a result of it stays small.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Inner {
+    kind: ErrorKind,
+    operation: &'static str,
+    path: PathBytes,
+    /// What it was about, where path and operation do not say.
+    about: Option<PathBytes>,
+    cause: Cause,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Cause {
+    Errno(Errno),
+    Text(String),
+}
+
+impl Error {
+    fn new(kind: ErrorKind, operation: &'static str, path: &PathBytes, cause: Cause) -> Error {
+        let path = path.clone();
+        Error(Box::new(Inner { kind, operation, path, about: None, cause }))
+    }
+
+    pub(crate) fn system(operation: &'static str, path: &PathBytes, errno: Errno) -> Error {
+        let kind = match errno {
+            Errno::ENOSPC | Errno::EDQUOT => ErrorKind::NoSpace,
+            _ => ErrorKind::System,
+        };
+        Error::of_kind(kind, operation, path, errno)
+    }
+
+    /// The same error, about something that its path does not name.
+    #[cfg(feature = "host")]
+    pub(crate) fn about(mut self, what: &[u8]) -> Error {
+        self.0.about = Some(PathBytes::from(what));
+        self
+    }
+
+    pub(crate) fn of_kind(
+        kind: ErrorKind,
+        operation: &'static str,
+        path: &PathBytes,
+        errno: Errno,
+    ) -> Error {
+        Error::new(kind, operation, path, Cause::Errno(errno))
+    }
+
+    pub(crate) fn because(
+        kind: ErrorKind,
+        operation: &'static str,
+        path: &PathBytes,
+        text: String,
+    ) -> Error {
+        Error::new(kind, operation, path, Cause::Text(text))
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What was being done, such as `create a claim in`.
+    #[must_use]
+    pub fn operation(&self) -> &'static str {
+        self.0.operation
+    }
+
+    /// What it was being done to.
+    #[must_use]
+    pub fn path(&self) -> &PathBytes {
+        &self.0.path
+    }
+
+    /// The number of the system call's failure, where one failed.
+    #[must_use]
+    pub fn errno(&self) -> Option<Errno> {
+        match self.0.cause {
+            Cause::Errno(errno) => Some(errno),
+            Cause::Text(_) => None,
+        }
+    }
+
+    /// What the reader can do about it.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match (self.0.kind, self.errno()) {
+            (ErrorKind::InvalidPrefix, _) => {
+                "use letters, digits, `_`, `-` and `.`, at most 64, beginning with a letter or digit"
+            }
+            (ErrorKind::Unprotected, _) => {
+                "choose a root on a local file system, or ask for an unclaimed directory, which no sweep removes"
+            }
+            (ErrorKind::NoSpace, _) => "free space or inodes there; a sweep needs neither",
+            (ErrorKind::Contended, _) => "look for a program that sweeps this root in a loop",
+            (ErrorKind::InUse, _) => {
+                "end what still runs and close again, or drop the claim: a later sweep removes it"
+            }
+            (ErrorKind::LeaseLost, _) => {
+                "look for code that closes descriptors it did not open or renames the claim; sweeps judge it now"
+            }
+            (ErrorKind::Forked, _) => {
+                "use it in the process that made it, or make a claim of this one's own"
+            }
+            (ErrorKind::OtherUser, _) => "start the command as the owner's user and group",
+            (ErrorKind::NotStarted, Some(Errno::EAGAIN | Errno::ENOMEM)) => {
+                "the system has no room for another process now: end some, or raise the limit (`ulimit -u`)"
+            }
+            (ErrorKind::NotStarted, Some(Errno::EINVAL)) => {
+                "start it by this type's own `spawn`, `status` or `output`"
+            }
+            (ErrorKind::NotStarted, _) => {
+                "check that the program and its working directory exist and that it may be executed"
+            }
+            (ErrorKind::Closed, _) => "make another claim",
+            (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
+            (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",
+            (_, Some(Errno::EACCES | Errno::EPERM)) => "check who owns the directory and its mode",
+            (_, Some(Errno::ENOSYS)) => "Linux 5.6 or newer is needed",
+            (_, Some(Errno::ECHILD)) => {
+                "it was reaped before: look for code that waits for any child"
+            }
+            (ErrorKind::System, _) => "try again when the cause is gone",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} {}: ", self.0.operation, self.0.path)?;
+        if let Some(about) = &self.0.about {
+            write!(f, "{about:?}: ")?;
+        }
+        match &self.0.cause {
+            Cause::Errno(errno) => write!(f, "{errno}")?,
+            Cause::Text(text) => f.write_str(text)?,
+        }
+        write!(f, "; {}", self.advice())
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.0.cause {
+            Cause::Errno(errno) => Some(errno),
+            Cause::Text(_) => None,
+        }
+    }
+}
+
+impl core::error::Error for Errno {}
+
+#[cfg(feature = "host")]
+impl From<Errno> for std::io::Error {
+    fn from(errno: Errno) -> std::io::Error {
+        std::io::Error::from_raw_os_error(errno.0)
+    }
+}
+
+/// Keeps the error whole as the inner one; its kind is that of the system
+/// call's failure, where one failed.
+#[cfg(feature = "host")]
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> std::io::Error {
+        let kind = error
+            .errno()
+            .map_or(std::io::ErrorKind::Other, |errno| std::io::Error::from(errno).kind());
+        std::io::Error::new(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_message_names_operation_path_cause_and_remedy() {
+        let path = PathBytes(b"/srv/t\xff".to_vec());
+        let error = Error::system("create a claim in", &path, Errno::ENOSPC);
+        assert_eq!(error.kind(), ErrorKind::NoSpace);
+        assert_eq!(
+            error.to_string(),
+            "cannot create a claim in /srv/t\\xff: no space left on device (ENOSPC); \
+             free space or inodes there; a sweep needs neither"
+        );
+    }
+
+    #[cfg(feature = "host")]
+    #[test]
+    fn the_number_survives_in_an_io_error() {
+        let error = Error::system("sweep", &PathBytes::default(), Errno::EACCES);
+        let io = std::io::Error::from(error);
+        assert_eq!(io.kind(), std::io::ErrorKind::PermissionDenied);
+        let inner = io.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+        assert_eq!(inner.and_then(Error::errno), Some(Errno::EACCES));
+    }
+}

@@ -1,0 +1,341 @@
+//! What was found, in a form that explains itself (L3).
+//!
+//! Every answer carries the evidence it rests on; every entry of a report
+//! prints as one sentence.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::fskind::FsKind;
+use crate::grammar::Random;
+use crate::probe::PROC_UNUSABLE;
+use crate::sys::{Errno, FsMagic, Kind, PathBytes, Pid};
+use crate::verdict::Proof;
+
+/// An answer and what it rests on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The answer.
+    pub proof: Proof,
+    /// What it rests on.
+    pub evidence: Evidence,
+}
+
+impl Finding {
+    /// *Gone*, for this reason.
+    #[must_use]
+    pub fn gone(evidence: Evidence) -> Finding {
+        Finding { proof: Proof::Gone, evidence }
+    }
+
+    /// *Alive*, for this reason.
+    #[must_use]
+    pub fn alive(evidence: Evidence) -> Finding {
+        Finding { proof: Proof::Alive, evidence }
+    }
+
+    /// *Cannot tell*, for this reason.
+    #[must_use]
+    pub fn cannot_tell(evidence: Evidence) -> Finding {
+        Finding { proof: Proof::CannotTell, evidence }
+    }
+}
+
+/// A process that was seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Its number.
+    pub pid: Pid,
+    /// Its program, as far as it is known.
+    pub program: Vec<u8>,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.pid.0)?;
+        if !self.program.is_empty() {
+            write!(f, " `{}`", PathBytes::from(&self.program[..]))?;
+        }
+        Ok(())
+    }
+}
+
+/// How a process was found to have ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Ended {
+    /// No process has its number.
+    NoSuchProcess,
+    /// Another process has its number.
+    NumberReused,
+    /// It is a zombie, and none of its threads runs.
+    Zombie,
+    /// It is this very process before it called exec: its program knows
+    /// nothing of the claim any more.
+    ReplacedByExec,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ended::NoSuchProcess => "has ended",
+            Ended::NumberReused => "has ended, and another process has its number",
+            Ended::Zombie => "has ended and was not reaped",
+            Ended::ReplacedByExec => "has become another program",
+        })
+    }
+}
+
+/// What an answer rests on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Evidence {
+    /// l1: we hold the lease.
+    LeaseFree,
+    /// l1: somebody else holds it.
+    LeaseHeld,
+    /// l1: it could not be asked for.
+    LeaseUnclear(Errno),
+    /// l1: locks on this file system prove nothing.
+    UnlistedFileSystem(FsMagic),
+    /// l1: the owner saw another kind of file system here.
+    OtherFileSystem {
+        /// What the owner saw.
+        recorded: FsKind,
+        /// What we see.
+        found: FsKind,
+    },
+
+    /// l2: the owner runs.
+    OwnerRuns(Seen),
+    /// l2: the owner has ended.
+    OwnerEnded(Seen, Ended),
+    /// l2: the owner's numbers mean nothing here, so its lease speaks alone.
+    OwnerElsewhere(Seen),
+    /// l2: it is not recorded yet or any more, which is progress here.
+    NoOwner,
+    /// l2: the owner gave the claim up.
+    Released,
+    /// l2: there should be a record and is none.
+    OwnerMissing,
+    /// l2: the record could not be read.
+    OwnerUnreadable(Errno),
+    /// l2: there is something else in the place of the record.
+    OwnerDamaged,
+    /// l2: the record is that of another claim, so this is a copy.
+    OwnerOfAnother(Random),
+    /// l2: whether it runs could not be found out.
+    OwnerUnclear(Seen, Errno),
+
+    /// l3: no command has an entry.
+    NoCommands,
+    /// l3: every command with an entry has ended.
+    CommandsEnded {
+        /// How many.
+        entries: usize,
+    },
+    /// l3: a command's lock is held.
+    CommandHoldsLock {
+        /// The entry.
+        entry: u32,
+        /// The command, where its identity could be read.
+        command: Option<Seen>,
+    },
+    /// l3: a command's group has live members.
+    GroupRuns {
+        /// The group.
+        group: Pid,
+        /// The member with the lowest number.
+        first: Seen,
+        /// How many more there are.
+        more: usize,
+    },
+    /// l3: there should be a registry and is none.
+    CommandsMissing,
+    /// l3: the registry could not be read.
+    CommandsUnreadable(Errno),
+    /// l3: the registry has more entries than any owner makes.
+    TooManyEntries,
+    /// l3: something that the protocol did not make lies in the registry.
+    StrangeEntry {
+        /// Its name.
+        name: PathBytes,
+        /// Its kind.
+        kind: Kind,
+    },
+    /// l3: an entry could not be asked.
+    EntryUnclear {
+        /// The entry.
+        entry: u32,
+        /// Why not.
+        errno: Errno,
+    },
+    /// l3: a command's identity cannot be understood.
+    IdentityDamaged {
+        /// The entry.
+        entry: u32,
+    },
+    /// l3: the command lives, or lived, in another pid namespace.
+    CommandElsewhere {
+        /// The entry.
+        entry: u32,
+        /// Its number there.
+        pid: Pid,
+    },
+    /// l3: who is in the group could not be seen.
+    GroupUnclear {
+        /// The group.
+        group: Pid,
+        /// Why not.
+        errno: Errno,
+    },
+
+    /// An answer that a caller's own prober gave.
+    Injected,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Evidence::LeaseFree => f.write_str("nobody holds its lease"),
+            Evidence::LeaseHeld => f.write_str("its lease is held"),
+            Evidence::LeaseUnclear(errno) => write!(f, "its lease could not be asked for: {errno}"),
+            Evidence::UnlistedFileSystem(magic) => {
+                write!(f, "locks on a file system of kind {:#x} prove nothing", magic.0)
+            }
+            Evidence::OtherFileSystem { recorded, found } => write!(
+                f,
+                "its owner saw {} here and we see {}, so the lease is not asked of the same kernel or mount",
+                recorded.name(),
+                found.name()
+            ),
+            Evidence::OwnerRuns(seen) => write!(f, "owner {seen} runs"),
+            Evidence::OwnerEnded(seen, how) => write!(f, "owner {seen} {how}"),
+            Evidence::OwnerElsewhere(seen) => {
+                write!(f, "owner {seen} was of another boot or namespace, and its lease is free")
+            }
+            Evidence::NoOwner => f.write_str("no owner is recorded, and the lease is free"),
+            Evidence::Released => f.write_str("its owner gave it up"),
+            Evidence::OwnerMissing => f.write_str("damaged: the owner's record is missing"),
+            Evidence::OwnerUnreadable(errno) => {
+                write!(f, "the owner's record could not be read: {errno}")
+            }
+            Evidence::OwnerDamaged => {
+                f.write_str("damaged: the owner's record cannot be understood")
+            }
+            Evidence::OwnerOfAnother(random) => {
+                write!(f, "the owner's record is that of claim {random}: a copy")
+            }
+            Evidence::OwnerUnclear(seen, errno) => {
+                write!(f, "whether owner {seen} runs could not be found out: {}", Reason(*errno))
+            }
+            Evidence::NoCommands => f.write_str("no command is registered"),
+            Evidence::CommandsEnded { entries: 1 } => f.write_str("its command has ended"),
+            Evidence::CommandsEnded { entries } => write!(f, "all {entries} commands have ended"),
+            Evidence::CommandHoldsLock { entry, command: Some(seen) } => {
+                write!(f, "the lock of command {entry} is held; it was started as {seen}")
+            }
+            Evidence::CommandHoldsLock { entry, command: None } => {
+                write!(f, "the lock of command {entry} is held")
+            }
+            Evidence::GroupRuns { group, first, more: 0 } => {
+                write!(f, "command {first} runs in group {}", group.0)
+            }
+            Evidence::GroupRuns { group, first, more } => {
+                write!(f, "command {first} and {more} more run in group {}", group.0)
+            }
+            Evidence::CommandsMissing => {
+                f.write_str("damaged: the registry of commands is missing")
+            }
+            Evidence::CommandsUnreadable(errno) => {
+                write!(f, "the registry of commands could not be read: {errno}")
+            }
+            Evidence::TooManyEntries => {
+                f.write_str("damaged: the registry has more entries than can be asked")
+            }
+            Evidence::StrangeEntry { name, kind } => {
+                write!(f, "damaged: `{name}` in the registry is {} that no owner made", kind.word())
+            }
+            Evidence::EntryUnclear { entry, errno } => {
+                write!(f, "whether command {entry} runs could not be found out: {errno}")
+            }
+            Evidence::IdentityDamaged { entry } => {
+                write!(f, "damaged: the identity of command {entry} cannot be understood")
+            }
+            Evidence::CommandElsewhere { entry, pid } => write!(
+                f,
+                "command {entry} was started as {} in another pid namespace, where we cannot look",
+                pid.0
+            ),
+            Evidence::GroupUnclear { group, errno } => {
+                write!(f, "who is in group {} could not be seen: {}", group.0, Reason(*errno))
+            }
+            Evidence::Injected => f.write_str("a prober of the caller's own says so"),
+        }
+    }
+}
+
+/// An error, where that of a `/proc` that cannot be used has a better text than
+/// its number.
+struct Reason(Errno);
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            PROC_UNUSABLE => f.write_str("/proc is of another namespace, or hides processes"),
+            errno => errno.fmt(f),
+        }
+    }
+}
+
+/// Something in a claim that stands in the way of its removal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Obstacle {
+    /// Where, below the claim; empty for the claim itself.
+    pub path: PathBytes,
+    /// What it is.
+    pub what: Hindrance,
+}
+
+/// What an obstacle is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Hindrance {
+    /// A mount (h2).
+    Mount,
+    /// A directory whose `flock` somebody holds (h5).
+    Locked,
+    /// The registry of a claim inside, whose commands run, or might (h5).
+    InUse,
+    /// A directory of another user (h4).
+    Foreign {
+        /// That user.
+        uid: u32,
+    },
+    /// A call failed.
+    Call {
+        /// What was tried.
+        what: &'static str,
+        /// How it failed.
+        errno: Errno,
+    },
+    /// The name now stands for something else.
+    NameChanged,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let here = self.path.0.is_empty();
+        let path = if here { PathBytes::from(&b"."[..]) } else { self.path.clone() };
+        match self.what {
+            Hindrance::Mount if here => f.write_str("a mount lies on it"),
+            Hindrance::Mount => write!(f, "a mount lies on `{path}` inside"),
+            Hindrance::Locked => write!(f, "`{path}` inside is locked by somebody"),
+            Hindrance::InUse => {
+                write!(f, "a command that is registered in `{path}` inside runs, or might")
+            }
+            Hindrance::Foreign { uid } => write!(f, "`{path}` inside belongs to user {uid}"),
+            Hindrance::Call { what, errno } => write!(f, "{what} `{path}` failed: {errno}"),
+            Hindrance::NameChanged => f.write_str("its name stands for something else now"),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The public face: the protocol on the real kernel, in terms of std.
+//!
+//! The only part of the crate with a static, a lock or a thread. It adds no
+//! rule of its own.
+
+mod claim;
+mod command;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use self::claim::{Claim, CloseError};
+pub use self::command::{Child, Command};
+use crate::error::{Error, ErrorKind};
+use crate::evidence::Obstacle;
+use crate::grammar::{Prefix, Random};
+use crate::probe::{Prober, Probes};
+use crate::protocol::{self, Root, SweepOptions};
+use crate::remove::{Remover, Removes};
+use crate::report::Report;
+use crate::sys::{Host, PathBytes};
+use std::prelude::rust_2024::*;
+
+/// The claims that this process holds, whatever namespace made them: a claim
+/// whose record names this process but that is not among them was left by the
+/// program that this one replaced.
+static HOLDING: Mutex<BTreeSet<Random>> = Mutex::new(BTreeSet::new());
+
+fn holding() -> MutexGuard<'static, BTreeSet<Random>> {
+    // A set of plain values is whole, whatever thread panicked beside it.
+    HOLDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bytes(path: &Path) -> PathBytes {
+    PathBytes(path.as_os_str().as_bytes().into())
+}
+
+fn path_buf(path: PathBytes) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(path.0))
+}
+
+/// The claims of one program: a prefix, and the directory that they lie in.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let scratch = tempfile::tempdir()?;
+/// # let root = scratch.path();
+/// use mortmain::Namespace;
+///
+/// let namespace = Namespace::at(root, "my-tool")?;
+/// println!("{}", namespace.sweep()); // what killed instances left behind
+///
+/// let claim = namespace.create()?;
+/// std::fs::write(claim.path().join("scratch"), "…")?;
+/// let mut child = claim.command("sh").args(["-c", "cat scratch"]).current_dir(claim.path()).spawn()?;
+/// assert!(child.wait()?.success());
+/// claim.close()?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    root: Root<Host>,
+}
+
+impl Namespace {
+    /// Claims of `prefix` in the system's temporary directory.
+    ///
+    /// # Errors
+    /// * [`ErrorKind::InvalidPrefix`]: see [`Prefix`].
+    /// * [`ErrorKind::System`]: there is no such directory.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the default root is the system's, by its own name"
+    )]
+    pub fn new(prefix: &str) -> Result<Namespace, Error> {
+        Namespace::at(std::env::temp_dir(), prefix)
+    }
+
+    /// Claims of `prefix` in the directory `root`, which must exist. It is
+    /// opened here, once; a relative path is made absolute first.
+    ///
+    /// # Errors
+    /// As [`Namespace::new`].
+    pub fn at(root: impl AsRef<Path>, prefix: &str) -> Result<Namespace, Error> {
+        let root = root.as_ref();
+        let absolute = std::path::absolute(root).unwrap_or_else(|_| root.into());
+        let path = bytes(&absolute);
+        let prefix = Prefix::new(prefix).ok_or_else(|| {
+            let text = std::format!("`{}` is not a prefix", prefix.escape_debug());
+            Error::because(ErrorKind::InvalidPrefix, "name claims in", &path, text)
+        })?;
+        Ok(Namespace { root: Root::open(&Host, path, prefix)? })
+    }
+
+    /// The directory that the claims lie in.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        path_buf(self.root.path().clone())
+    }
+
+    /// Makes a claim, owned by this process.
+    ///
+    /// # Errors
+    /// * [`ErrorKind::Unprotected`]: locks there prove nothing; see
+    ///   [`Namespace::create_unclaimed`].
+    /// * [`ErrorKind::NoSpace`], [`ErrorKind::Contended`], [`ErrorKind::System`].
+    ///
+    /// # Crash behaviour
+    /// Killed at any system call, this process leaves what the next sweep
+    /// removes. A creation that fails leaves nothing, as far as the failing
+    /// system lets it.
+    pub fn create(&self) -> Result<Claim, Error> {
+        let claim = self.root.create()?;
+        holding().insert(claim.random());
+        Ok(Claim::new(claim))
+    }
+
+    /// Makes a directory without protection: no sweep ever looks at it, this
+    /// process removes it or nobody does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSpace`], [`ErrorKind::System`].
+    ///
+    /// # Crash behaviour
+    /// When this process is killed the directory stays for ever.
+    pub fn create_unclaimed(&self) -> Result<Unclaimed, Error> {
+        let inner = self.root.create_unclaimed()?;
+        let path = path_buf(inner.path());
+        Ok(Unclaimed { inner, path })
+    }
+
+    /// Judges every claim here and removes what may go; see the report for
+    /// what became of each. A sweep does not fail and does not wait.
+    ///
+    /// # Crash behaviour
+    /// Killed at any system call, it leaves claims whole, or tombstones that
+    /// the next sweep finishes.
+    pub fn sweep(&self) -> Report {
+        self.sweep_with(false, &mut Probes, &mut Removes)
+    }
+
+    /// As [`Namespace::sweep`], but removes nothing. The locks of dead claims
+    /// are still taken for a moment.
+    pub fn dry_run(&self) -> Report {
+        self.sweep_with(true, &mut Probes, &mut Removes)
+    }
+
+    /// As [`Namespace::sweep`], with a prober and a remover of the caller's
+    /// own in the place of the real ones: for tests of what the caller does
+    /// when a probe cannot tell or a removal fails.
+    pub fn sweep_with<P: Prober<Host>, R: Remover<Host>>(
+        &self,
+        dry_run: bool,
+        prober: &mut P,
+        remover: &mut R,
+    ) -> Report {
+        let options = SweepOptions { dry_run, holding: holding().clone() };
+        self.root.sweep_with(&options, prober, remover)
+    }
+}
+
+/// A directory that no sweep ever looks at; see
+/// [`Namespace::create_unclaimed`]. Dropping it removes it.
+#[derive(Debug)]
+#[must_use = "an unclaimed directory that is dropped is removed at once"]
+pub struct Unclaimed {
+    inner: protocol::Unclaimed<Host>,
+    path: PathBuf,
+}
+
+impl Unclaimed {
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it; answers what stood in the way, and can then be asked again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forked`] in a forked child; [`ErrorKind::LeaseLost`] when
+    /// its name stands for something else; [`ErrorKind::System`].
+    pub fn remove(&mut self) -> Result<Vec<Obstacle>, Error> {
+        self.inner.remove()
+    }
+}
+
+impl AsRef<Path> for Unclaimed {
+    fn as_ref(&self) -> &Path {
+        self.path()
+    }
+}
+
+impl AsRef<OsStr> for Unclaimed {
+    fn as_ref(&self) -> &OsStr {
+        self.path().as_os_str()
+    }
+}

@@ -1,0 +1,404 @@
+//! Removal, once the verdict is in (r1–r5, h2–h6).
+//!
+//! Whoever comes here holds the lease. A walk looks before anything is
+//! touched; then the claim gets a tombstone's name, so that no user finds it
+//! half-removed; then everything goes in an order of which every prefix can be
+//! judged again: what is the user's, the registry, the owner's record, the
+//! directory. A removal that is killed is finished by any later sweep.
+
+use alloc::vec::Vec;
+
+use crate::claim::{COMMANDS, OWNER, RELEASED};
+use crate::evidence::{Hindrance, Obstacle};
+use crate::grammar::{Place, Random};
+use crate::probe::{self, CONDEMNED_MODE};
+use crate::record::decode_owner;
+use crate::root::{Root, open_own, still_named};
+use crate::sys::{Answer, Errno, Fd, Handle, Identity, Kernel, Name, PathBytes, Stat};
+use crate::verdict::Proof;
+use crate::walk::{Again, Enter, Visitor, Walk};
+
+/// A claim whose verdict is to remove it, under a lease that we hold.
+#[derive(Debug)]
+pub struct Condemned<'s, K: Kernel> {
+    root: &'s Root<K>,
+    me: &'s Identity,
+    name: &'s Name,
+    random: Random,
+    place: Place,
+    dir: &'s Fd<K>,
+    stat: Stat,
+}
+
+/// What became of a removal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Removal {
+    /// It is gone.
+    Removed,
+    /// Nothing was touched, because of this.
+    Kept(Obstacle),
+    /// Some of it is gone; these stood in the way of the rest.
+    Partial(Vec<Obstacle>),
+}
+
+/// Who removes. [`Removes`] is the real one; a test can put its own in its
+/// place, or around it.
+pub trait Remover<K: Kernel> {
+    /// Removes a claim.
+    fn remove(&mut self, claim: &Condemned<'_, K>) -> Removal;
+}
+
+/// The real remover.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Removes;
+
+impl<K: Kernel> Remover<K> for Removes {
+    fn remove(&mut self, claim: &Condemned<'_, K>) -> Removal {
+        claim.look_and_demolish()
+    }
+}
+
+impl<'s, K: Kernel> Condemned<'s, K> {
+    pub(crate) fn new(
+        root: &'s Root<K>,
+        me: &'s Identity,
+        name: &'s Name,
+        random: Random,
+        place: Place,
+        dir: &'s Fd<K>,
+        stat: Stat,
+    ) -> Condemned<'s, K> {
+        Condemned { root, me, name, random, place, dir, stat }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        self.name
+    }
+
+    /// The whole of a removal.
+    pub(crate) fn look_and_demolish(&self) -> Removal {
+        // CHECK(r1-look-first): met in the middle of a removal, a mount leaves half a claim.
+        if let Some(obstacle) = self.look(true) {
+            return Removal::Kept(obstacle);
+        }
+        match self.entomb() {
+            Ok(name) => self.demolish(&name),
+            Err(obstacle) => Removal::Kept(obstacle),
+        }
+    }
+
+    /// Looks for what forbids its removal, without touching anything; `unseal`
+    /// lets it give its own directories their mode back where it cannot look
+    /// otherwise.
+    pub(crate) fn look(&self, unseal: bool) -> Option<Obstacle> {
+        let mut look = Look { me: self.me, top: self.dir.raw(), unseal };
+        Walk::run(self.dir, &[], &mut look).stopped_by
+    }
+
+    /// Takes the claim out of its users' sight; answers the name it has then.
+    fn entomb(&self) -> Result<Name, Obstacle> {
+        let failed = |what, errno| here(Hindrance::Call { what, errno });
+        if self.stat.mode & 0o700 != 0o700 {
+            let restored = self.dir.chmod(0o700);
+            restored.map_err(|errno| failed("restoring the mode of", errno))?;
+        }
+        // No user looks at these.
+        if self.place != Place::Published {
+            return Ok(self.name.clone());
+        }
+        let fresh = Random::fresh(self.root.kernel())
+            .map_err(|errno| failed("naming a tombstone for", errno))?;
+        let tombstone = self.root.prefix().tombstone(&self.random, &fresh);
+        match self.root.fd().rename(self.name, &tombstone) {
+            Ok(()) => self.entombed(tombstone),
+            // CHECK(r1-in-place): a full directory, an image's layer or a sticky root would keep
+            // the claim for ever.
+            Err(Errno::ENOSPC | Errno::EDQUOT | Errno::EXDEV | Errno::EPERM | Errno::EINVAL) => {
+                self.release_in_place()
+            }
+            Err(errno) => Err(failed("renaming", errno)),
+        }
+    }
+
+    /// Marks a published claim, so that whatever is missing from it is progress.
+    fn release_in_place(&self) -> Result<Name, Obstacle> {
+        // CHECK(r1-release-in-place): half-removed under its published name, it would be damage.
+        match self.dir.rename(&Name::fixed(OWNER), &Name::fixed(RELEASED)) {
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(here(Hindrance::Call { what: "releasing", errno })),
+        }
+        // CHECK(r1-condemn-in-place): once the record is gone, too, only this tells what is left
+        // from somebody's empty directory.
+        match self.dir.chmod(CONDEMNED_MODE) {
+            Ok(()) => Ok(self.name.clone()),
+            Err(errno) => Err(here(Hindrance::Call { what: "condemning", errno })),
+        }
+    }
+
+    /// Makes sure that it was ours that was renamed, and puts it back if not.
+    fn entombed(&self, tombstone: Name) -> Result<Name, Obstacle> {
+        match still_named(self.root.fd(), &tombstone, self.dir) {
+            Ok(Some(_)) => Ok(tombstone),
+            Err(errno) => Err(here(Hindrance::Call { what: "looking at", errno })),
+            // CHECK(r1-renamed-ours): the rename goes by name, which may stand for a live claim
+            // since the last look.
+            Ok(None) => {
+                if self.root.fd().stat_at(self.name) == Err(Errno::ENOENT) {
+                    let _ = self.root.fd().rename(&tombstone, self.name);
+                }
+                Err(here(Hindrance::NameChanged))
+            }
+        }
+    }
+
+    /// Removes everything, in an order that can be judged at every step.
+    fn demolish(&self, name: &Name) -> Removal {
+        // CHECK(r1-control-parts-last): without them, what is left could not be judged.
+        let controls = [OWNER, RELEASED, COMMANDS];
+        if let Some(partial) = self.clear(&controls) {
+            return partial;
+        }
+        if let Err(errno) = self.withdraw_identities() {
+            return partial("removing the registry of", errno);
+        }
+        if let Some(partial) = self.clear(&[OWNER, RELEASED]) {
+            return partial;
+        }
+        for record in [OWNER, RELEASED] {
+            match self.dir.unlink(&Name::fixed(record)) {
+                Ok(()) | Err(Errno::ENOENT) => {}
+                Err(errno) => return partial("removing the record of", errno),
+            }
+        }
+        self.remove_dir(name)
+    }
+
+    /// Removes what never was a claim: nothing in it is a control part.
+    pub(crate) fn demolish_unclaimed(&self) -> Removal {
+        if let Some(obstacle) = self.look(true) {
+            return Removal::Kept(obstacle);
+        }
+        self.clear(&[]).unwrap_or_else(|| self.remove_dir(self.name))
+    }
+
+    /// Removes everything in the claim but what `skip` names; answers what
+    /// stayed.
+    fn clear(&self, skip: &[&str]) -> Option<Removal> {
+        let mut empty = Empty { me: self.me };
+        let told = Walk::run(self.dir, skip, &mut empty).told;
+        (!told.is_empty()).then_some(Removal::Partial(told))
+    }
+
+    /// Removes the directory itself, which is empty.
+    fn remove_dir(&self, name: &Name) -> Removal {
+        match still_named(self.root.fd(), name, self.dir) {
+            Ok(Some(_)) => {}
+            // CHECK(r1-rmdir-ours): the name may stand for somebody else's empty directory now.
+            Ok(None) => return Removal::Partial(alloc::vec![here(Hindrance::NameChanged)]),
+            Err(errno) => return partial("looking at", errno),
+        }
+        match self.root.fd().rmdir(name) {
+            Ok(()) | Err(Errno::ENOENT) => Removal::Removed,
+            Err(errno) => partial("removing", errno),
+        }
+    }
+
+    /// Removes the identities of all commands, before any lock file.
+    fn withdraw_identities(&self) -> Answer<()> {
+        let registry = match open_own(self.dir, &Name::fixed(COMMANDS)) {
+            Err(Errno::ENOENT) => return Ok(()),
+            answer => answer?,
+        };
+        let mut restart = true;
+        loop {
+            let batch = registry.read_dir(restart)?;
+            restart = false;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            for entry in batch.iter().filter(|entry| entry.name.bytes().ends_with(b".id")) {
+                // CHECK(r1-id-first): killed in between, an identity alone could never be judged.
+                match registry.unlink(&entry.name) {
+                    Ok(()) | Err(Errno::ENOENT) => {}
+                    Err(errno) => return Err(errno),
+                }
+            }
+        }
+    }
+}
+
+fn here(what: Hindrance) -> Obstacle {
+    Obstacle { path: PathBytes::default(), what }
+}
+
+fn partial(what: &'static str, errno: Errno) -> Removal {
+    Removal::Partial(alloc::vec![here(Hindrance::Call { what, errno })])
+}
+
+/// Refuses directories that are not the claim's own.
+fn own(uid: u32, stat: &Stat) -> Result<(), Hindrance> {
+    // CHECK(h4-own-directories): root would clean what its owner's neighbour could not.
+    if stat.uid != uid {
+        return Err(Hindrance::Foreign { uid: stat.uid });
+    }
+    Ok(())
+}
+
+/// Refuses directories that somebody has locked: a claim inside this one, or
+/// another tool's.
+fn unlocked<K: Kernel>(dir: &Fd<K>) -> Result<(), Hindrance> {
+    match dir.lock() {
+        Ok(()) => {
+            let _ = dir.unlock();
+            Ok(())
+        }
+        // CHECK(h5-locked-inside): the user of a nested claim is known to nobody else.
+        Err(Errno::EAGAIN) => Err(Hindrance::Locked),
+        Err(errno) => Err(Hindrance::Call { what: "locking", errno }),
+    }
+}
+
+/// What a failed opening means: a stranger's directory is told as one.
+fn explain<K: Kernel>(uid: u32, parent: &Fd<K>, name: &Name, errno: Errno) -> Hindrance {
+    match parent.stat_at(name) {
+        Ok(stat) if stat.uid != uid => Hindrance::Foreign { uid: stat.uid },
+        Err(Errno::EXDEV) => Hindrance::Mount,
+        _ => Hindrance::Call { what: "opening", errno },
+    }
+}
+
+/// Refuses the registry of a claim inside this one, while its commands run.
+fn no_command_runs<K: Kernel>(
+    me: &Identity,
+    parent: &Fd<K>,
+    name: &Name,
+    dir: &Fd<K>,
+) -> Result<(), Hindrance> {
+    let is_record = |record| {
+        parent.readlink(&Name::fixed(record)).is_ok_and(|text| decode_owner(&text).is_some())
+    };
+    if name.bytes() != COMMANDS.as_bytes() || !(is_record(OWNER) || is_record(RELEASED)) {
+        return Ok(());
+    }
+    // CHECK(h5-commands-inside): the owner of a nested claim may be dead and its command alive.
+    if probe::registry(dir, me).proof != Proof::Gone {
+        return Err(Hindrance::InUse);
+    }
+    Ok(())
+}
+
+/// The look before a removal.
+struct Look<'s> {
+    me: &'s Identity,
+    /// The claim itself, whose own registry has been asked by now.
+    top: Handle,
+    unseal: bool,
+}
+
+impl<K: Kernel> Visitor<K> for Look<'_> {
+    fn enter(
+        &mut self,
+        parent: &Fd<K>,
+        name: &Name,
+        dir: &Fd<K>,
+        stat: &Stat,
+    ) -> Result<Enter, Hindrance> {
+        own(self.me.uid, stat)?;
+        unlocked(dir)?;
+        if parent.raw() != self.top {
+            no_command_runs(self.me, parent, name, dir)?;
+        }
+        Ok(Enter::Visit)
+    }
+
+    fn leaf(&mut self, parent: &Fd<K>, name: &Name) -> Result<(), Hindrance> {
+        match parent.stat_at(name) {
+            Ok(_) | Err(Errno::ENOENT) => Ok(()),
+            // CHECK(h2-mounted-file): a file can be a mount point, too.
+            Err(Errno::EXDEV) => Err(Hindrance::Mount),
+            Err(errno) => Err(Hindrance::Call { what: "looking at", errno }),
+        }
+    }
+
+    fn leave(&mut self, _parent: &Fd<K>, _name: &Name) -> Result<Again, Hindrance> {
+        Ok(Again::No)
+    }
+
+    /// What cannot be looked at keeps the claim (S3); a stranger's directory
+    /// does not, since the removal will not enter it either.
+    fn stops(&self, what: &Hindrance) -> bool {
+        match what {
+            Hindrance::Foreign { .. } => false,
+            Hindrance::Call { errno: Errno::EACCES, .. } => self.unseal,
+            _ => true,
+        }
+    }
+
+    fn open(&self, parent: &Fd<K>, name: &Name) -> Answer<Fd<K>> {
+        if self.unseal { open_own(parent, name) } else { parent.open_dir(name) }
+    }
+
+    fn explain(&self, parent: &Fd<K>, name: &Name, errno: Errno) -> Hindrance {
+        explain(self.me.uid, parent, name, errno)
+    }
+}
+
+/// The removal of what is in a claim.
+struct Empty<'s> {
+    me: &'s Identity,
+}
+
+impl<K: Kernel> Visitor<K> for Empty<'_> {
+    fn enter(
+        &mut self,
+        parent: &Fd<K>,
+        name: &Name,
+        dir: &Fd<K>,
+        stat: &Stat,
+    ) -> Result<Enter, Hindrance> {
+        if let Err(foreign) = own(self.me.uid, stat) {
+            // Empty, it goes by its name alone: that enters nothing.
+            return parent.rmdir(name).map(|()| Enter::Pass).or(Err(foreign));
+        }
+        unlocked(dir)?;
+        if stat.mode & 0o700 != 0o700 {
+            // CHECK(h4-restore-mode): a directory without write permission cannot be emptied.
+            if let Err(errno) = dir.chmod(0o700) {
+                return Err(Hindrance::Call { what: "restoring the mode of", errno });
+            }
+        }
+        Ok(Enter::Visit)
+    }
+
+    fn leaf(&mut self, parent: &Fd<K>, name: &Name) -> Result<(), Hindrance> {
+        match parent.unlink(name) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(errno) => Err(Hindrance::Call { what: "removing", errno }),
+        }
+    }
+
+    fn leave(&mut self, parent: &Fd<K>, name: &Name) -> Result<Again, Hindrance> {
+        match parent.rmdir(name) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(Again::No),
+            Err(Errno::ENOTEMPTY | Errno::EEXIST) => Ok(Again::Yes),
+            Err(errno) => Err(Hindrance::Call { what: "removing", errno }),
+        }
+    }
+
+    /// What cannot be removed is told, and stops nothing else (r5).
+    fn stops(&self, _what: &Hindrance) -> bool {
+        // CHECK(r5-go-on): one entry that stays must not keep all the others.
+        false
+    }
+
+    fn open(&self, parent: &Fd<K>, name: &Name) -> Answer<Fd<K>> {
+        open_own(parent, name)
+    }
+
+    fn explain(&self, parent: &Fd<K>, name: &Name, errno: Errno) -> Hindrance {
+        explain(self.me.uid, parent, name, errno)
+    }
+}
