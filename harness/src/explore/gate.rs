@@ -1,0 +1,183 @@
+//! The gate for the seam: the code that ships, unchanged, on the simulated kernel.
+//!
+//! An owner makes a claim and starts a command; sweeps run at the same time; processes are killed
+//! between any two calls; from every state on the way everybody is killed at once and one more
+//! sweep must leave nothing. A rule can be switched off from outside, to see what it is for.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use mortmain::sys::{Answer, Call, ChildKernel as _, ChildPlan, Handle, Kernel, Pid, Reply};
+use mortmain::{Candidate, Evidence, Finding, Place, Prober, Probes, Proof, Removes};
+
+use super::Setup;
+use crate::answers::Answers;
+use crate::simulated::subject::{self, Manner, Then};
+use crate::simulated::{Programs, WorldChild, WorldKernel};
+use crate::world::request::Command;
+use crate::world::{Reaping, Rules};
+
+/// One setup of the gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// How the command behaves.
+    pub manner: Manner,
+    /// How the owner goes on.
+    pub then: Then,
+    /// How many sweeps run beside it.
+    pub sweeps: usize,
+    /// How many processes are killed, each at any moment.
+    pub kills: u32,
+    /// Whether init reaps.
+    pub reaping: Reaping,
+    /// See [`Setup::merge_private`].
+    pub merge_private: bool,
+    /// The rule that is switched off.
+    pub without: Without,
+}
+
+/// The rule that is switched off, by a prober, a kernel or a child's part that is put around the
+/// real one: nothing of the implementation is changed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Without {
+    /// None is.
+    Nothing,
+    /// Commands are not asked about.
+    L3,
+    /// The entry's lock is taken only when the command has been started.
+    P1,
+    /// What was left half-removed is not judged again.
+    R2,
+    /// The child does not say who it is.
+    P2,
+}
+
+impl Without {
+    /// All rules that can be switched off, by their ids.
+    pub const RULES: [(&'static str, Without); 4] =
+        [("l3", Without::L3), ("p1", Without::P1), ("p2", Without::P2), ("r2", Without::R2)];
+
+    /// The smallest setup that shows what the rule is for.
+    #[must_use]
+    pub fn shown_by(self) -> Case {
+        let manner = match self {
+            Without::P1 => Manner::LeavesDaemon,
+            Without::P2 => Manner::ClosesAll,
+            Without::Nothing | Without::L3 | Without::R2 => Manner::Plain,
+        };
+        Case { without: self, manner, ..Case::SMALL }
+    }
+}
+
+impl Case {
+    /// The gate: one owner, one command, two sweeps, two kills.
+    pub const GATE: Case = Case {
+        manner: Manner::Plain,
+        then: Then::Idle,
+        sweeps: 2,
+        kills: 2,
+        reaping: Reaping::AtOnce,
+        merge_private: true,
+        without: Without::Nothing,
+    };
+
+    /// Enough for everything but what takes two sweeps, or two deaths.
+    pub const SMALL: Case = Case { sweeps: 1, kills: 1, ..Case::GATE };
+
+    /// What is explored.
+    #[must_use]
+    pub fn setup(self) -> Setup {
+        let mut programs = Programs::default();
+        let command = programs.add("command", move |world| subject::command(world, self.manner));
+        let owner = programs.add("owner", move |world| match self.without {
+            Without::P1 => subject::owner(world, &LateLock::new(world), Some(command), self.then),
+            _ => subject::owner(world, world, Some(command), self.then),
+        });
+        let sweep = programs.add("sweep", move |world| match self.without {
+            Without::L3 => {
+                let gone = Answers { commands: Some(Proof::Gone), ..Answers::default() };
+                subject::sweep(world, gone, Removes)
+            }
+            Without::R2 => subject::sweep(world, TombstonesUnclear, Removes),
+            Without::Nothing | Without::P1 | Without::P2 => subject::sweep(world, Probes, Removes),
+        });
+        if self.without == Without::P2 {
+            programs.set_child_part(nameless_child);
+        }
+        let mut starts = vec![owner];
+        starts.extend(vec![sweep; self.sweeps]);
+        Setup {
+            rules: Rules { reaping: self.reaping, ..Rules::default() },
+            programs,
+            starts,
+            last: sweep,
+            kills: self.kills,
+            merge_private: self.merge_private,
+            calls_max: 2_000,
+        }
+    }
+}
+
+/// r2 off.
+struct TombstonesUnclear;
+
+impl<K: Kernel> Prober<K> for TombstonesUnclear {
+    fn lease(&mut self, claim: &Candidate<'_, K>) -> Finding {
+        match claim.place() {
+            Place::Tombstone => Finding::cannot_tell(Evidence::Injected),
+            Place::Staging | Place::Published => Probes.lease(claim),
+        }
+    }
+
+    fn owner(&mut self, claim: &Candidate<'_, K>) -> Finding {
+        Probes.owner(claim)
+    }
+
+    fn commands(&mut self, claim: &Candidate<'_, K>) -> Finding {
+        Probes.commands(claim)
+    }
+}
+
+/// p1 off: the lock of a new entry is taken after the spawn, and not before.
+#[derive(Clone)]
+struct LateLock {
+    inner: WorldKernel,
+    made: Rc<Cell<Option<Handle>>>,
+}
+
+impl LateLock {
+    fn new(inner: &WorldKernel) -> LateLock {
+        LateLock { inner: inner.clone(), made: Rc::default() }
+    }
+}
+
+impl Kernel for LateLock {
+    type Program = Command;
+
+    fn call(&self, call: Call) -> Answer<Reply> {
+        if let Call::Lock { fd } = call
+            && self.made.get() == Some(fd)
+        {
+            return Ok(Reply::Done);
+        }
+        let makes = matches!(call, Call::CreateFile { .. });
+        let reply = self.inner.call(call)?;
+        if let (true, Reply::Handle(fd)) = (makes, &reply) {
+            self.made.set(Some(*fd));
+        }
+        Ok(reply)
+    }
+
+    fn spawn(&self, program: &mut Command, plan: &ChildPlan) -> Answer<Pid> {
+        self.made.set(None);
+        let pid = self.inner.spawn(program, plan)?;
+        self.inner.call(Call::Lock { fd: plan.lock })?;
+        Ok(pid)
+    }
+}
+
+/// p2 off: everything but the identity.
+fn nameless_child(child: &WorldChild, plan: &ChildPlan) -> Answer<()> {
+    child.new_group()?;
+    child.keep_over_exec(plan.lock)
+}

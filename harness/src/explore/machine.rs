@@ -1,0 +1,313 @@
+//! One state of a world with its processes, and what a choice makes of it.
+//!
+//! The same code moves states for every explorer and every engine, so that what
+//! one of them finds is what another one replays.
+
+use std::fmt;
+
+use mortmain::sys::Pid;
+
+use super::Setup;
+use crate::judge::{self, Violation, Who};
+use crate::simulated::{Diverged, Engine, Origin};
+use crate::timeline::{Event, EventKind};
+use crate::world::request::{Request, Response};
+use crate::world::{Effect, World};
+
+/// What happens next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Choice {
+    /// This process makes its step.
+    Step(Pid),
+    /// This process is killed.
+    Kill(Pid),
+    /// Everybody is killed at once, and one sweep runs undisturbed to its end.
+    Recover,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Choice::Step(pid) => write!(f, "step {}", pid.0),
+            Choice::Kill(pid) => write!(f, "kill {}", pid.0),
+            Choice::Recover => f.write_str("recover"),
+        }
+    }
+}
+
+/// Why a run stops before its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// A property does not hold.
+    Violation(Violation),
+    /// A program is not deterministic.
+    Diverged(Diverged),
+}
+
+impl From<Violation> for Failure {
+    fn from(violation: Violation) -> Failure {
+        Failure::Violation(violation)
+    }
+}
+
+impl From<Diverged> for Failure {
+    fn from(diverged: Diverged) -> Failure {
+        Failure::Diverged(diverged)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Violation(violation) => violation.fmt(f),
+            Failure::Diverged(diverged) => diverged.fmt(f),
+        }
+    }
+}
+
+/// A world with its processes.
+#[derive(Clone, Debug)]
+pub(super) struct State<P> {
+    pub(super) world: World,
+    /// Those that live, in order.
+    pub(super) processes: Vec<(Pid, P)>,
+    pub(super) kills_left: u32,
+}
+
+impl<P> State<P> {
+    fn process(&mut self, pid: Pid) -> Option<&mut P> {
+        let at = self.processes.binary_search_by_key(&pid, |(other, _)| *other).ok()?;
+        Some(&mut self.processes[at].1)
+    }
+
+    fn put(&mut self, pid: Pid, process: P) {
+        let at = self.processes.partition_point(|(other, _)| *other < pid);
+        self.processes.insert(at, (pid, process));
+    }
+
+    /// Forgets the processes that do not live any more.
+    fn bury(&mut self) {
+        let world = &self.world;
+        self.processes.retain(|(pid, _)| world.lives(*pid));
+    }
+}
+
+/// Moves states.
+#[derive(Debug)]
+pub(super) struct Machine<'s, E> {
+    pub(super) setup: &'s Setup,
+    pub(super) engine: E,
+    /// What happened, if somebody wants to know.
+    pub(super) events: Option<Vec<Event>>,
+}
+
+impl<'s, E: Engine> Machine<'s, E> {
+    pub(super) fn new(setup: &'s Setup, engine: E) -> Machine<'s, E> {
+        Machine { setup, engine, events: None }
+    }
+
+    fn tell(&mut self, who: Who, kind: EventKind, text: impl FnOnce() -> String) {
+        if let Some(events) = &mut self.events {
+            events.push(Event { who, kind, text: text() });
+        }
+    }
+
+    /// The state in which everybody has just been started.
+    pub(super) fn begin(&mut self) -> Result<State<E::Process>, Failure> {
+        let mut state = State {
+            world: World::new(self.setup.rules),
+            processes: Vec::new(),
+            kills_left: self.setup.kills,
+        };
+        for (pid, program) in self.setup.first_processes() {
+            self.start(&mut state, pid, Origin::Program(program))?;
+        }
+        Ok(state)
+    }
+
+    fn start(
+        &mut self,
+        state: &mut State<E::Process>,
+        pid: Pid,
+        origin: Origin,
+    ) -> Result<(), Failure> {
+        if let Origin::Program(program) = &origin {
+            state.world.start(pid, *program);
+        }
+        self.tell(Who::new(&state.world, pid), EventKind::Born, || "starts".into());
+        self.enter(state, pid, origin)
+    }
+
+    /// Puts a process at the beginning of a program.
+    fn enter(
+        &mut self,
+        state: &mut State<E::Process>,
+        pid: Pid,
+        origin: Origin,
+    ) -> Result<(), Failure> {
+        let process = self.engine.begin(origin);
+        match state.process(pid) {
+            Some(old) => *old = process,
+            None => state.put(pid, process),
+        }
+        self.settle(state, pid)
+    }
+
+    /// What could happen next; kills only while there are some left, and last,
+    /// so that of two ways of the same length the one without a kill is met
+    /// first.
+    pub(super) fn choices(&self, state: &State<E::Process>, choices: &mut Vec<Choice>) {
+        choices.clear();
+        for (pid, process) in &state.processes {
+            if state.world.enabled(*pid, &self.engine.request(process)) {
+                choices.push(Choice::Step(*pid));
+            }
+        }
+        if state.kills_left > 0 {
+            choices.extend(state.processes.iter().map(|(pid, _)| Choice::Kill(*pid)));
+        }
+    }
+
+    /// Whether a choice could be taken.
+    pub(super) fn can(&self, state: &State<E::Process>, choice: Choice) -> bool {
+        let mut choices = Vec::new();
+        self.choices(state, &mut choices);
+        choice == Choice::Recover || choices.contains(&choice)
+    }
+
+    /// Takes a choice, which must be possible.
+    pub(super) fn take(
+        &mut self,
+        state: &mut State<E::Process>,
+        choice: Choice,
+    ) -> Result<(), Failure> {
+        match choice {
+            Choice::Step(pid) => self.step(state, pid),
+            Choice::Kill(pid) => {
+                state.kills_left -= 1;
+                self.kill(state, pid);
+                Ok(())
+            }
+            Choice::Recover => self.recover(state),
+        }
+    }
+
+    fn kill(&mut self, state: &mut State<E::Process>, pid: Pid) {
+        self.tell(Who::new(&state.world, pid), EventKind::Killed, || "is killed".into());
+        state.world.kill(pid);
+        state.bury();
+    }
+
+    fn step(&mut self, state: &mut State<E::Process>, pid: Pid) -> Result<(), Failure> {
+        let process = state.process(pid).expect("only processes that live are chosen");
+        let request = self.engine.request(process);
+        let who = Who::new(&state.world, pid);
+        let effect = state.world.exec(pid, &request);
+        match effect {
+            Effect::Answer(response) => {
+                self.tell(who, EventKind::Step, || format!("{request}: {response}"));
+                // It may have killed itself.
+                if state.world.lives(pid) {
+                    self.answer(state, pid, &response)?;
+                }
+            }
+            Effect::Born { child } => {
+                self.tell(who, EventKind::Step, || format!("{request}: forks process {}", child.0));
+                let Request::Spawn { command, plan } = &*request else {
+                    unreachable!("only a spawn has a child that it waits for");
+                };
+                let origin = Origin::Child { command: command.clone(), plan: plan.clone() };
+                self.start(state, child, origin)?;
+            }
+            Effect::Forked { child } => {
+                self.tell(who, EventKind::Step, || format!("{request}: process {}", child.0));
+                let process = state.process(pid).expect("it has just made a step");
+                let second = self.engine.double(process)?;
+                state.put(child, second);
+                self.tell(Who::new(&state.world, child), EventKind::Born, || "starts".into());
+                self.answer(state, child, &Response::Forked(Ok(None)))?;
+                self.answer(state, pid, &Response::Forked(Ok(Some(child))))?;
+            }
+            Effect::Image(program) => {
+                self.tell(who, EventKind::Step, || format!("{request}: {program}"));
+                self.enter(state, pid, Origin::Program(program))?;
+            }
+            Effect::Ended => self.tell(who, EventKind::Ended, || request.to_string()),
+        }
+        // The step may have ended its own process, or others.
+        state.bury();
+        match judge::in_use(&state.world, who, || request.to_string()) {
+            Some(violation) => Err(violation.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn answer(
+        &mut self,
+        state: &mut State<E::Process>,
+        pid: Pid,
+        response: &Response,
+    ) -> Result<(), Failure> {
+        let process = state.process(pid).expect("only processes that live are answered");
+        self.engine.answer(process, response)?;
+        self.settle(state, pid)
+    }
+
+    /// Does what needs no moment of its own: marks, and, if the setup wants it
+    /// so, requests that concern nobody else. Looks at what the process asks
+    /// for after them.
+    fn settle(&mut self, state: &mut State<E::Process>, pid: Pid) -> Result<(), Failure> {
+        loop {
+            let process = state.process(pid).expect("it has just been answered");
+            let request = self.engine.request(process);
+            let calls = self.engine.requests(process);
+            self.check(&state.world, pid, &request, calls)?;
+            let private = self.setup.merge_private && state.world.is_private(pid, &request);
+            if !private && !request.is_mark() {
+                return Ok(());
+            }
+            let Effect::Answer(response) = state.world.exec(pid, &request) else {
+                unreachable!("what concerns nobody else is answered at once");
+            };
+            let who = Who::new(&state.world, pid);
+            self.tell(who, EventKind::Step, || format!("{request}: {response}"));
+            let process = state.process(pid).expect("it is still there");
+            self.engine.answer(process, &response)?;
+        }
+    }
+
+    /// Looks at what a process asks for: it must not have panicked, nor go on
+    /// for ever (L2).
+    fn check(&self, world: &World, pid: Pid, request: &Request, calls: u32) -> Result<(), Failure> {
+        let who = || Who::new(world, pid);
+        if let Request::Panicked { message } = request {
+            return Err(Violation::Panicked { who: who(), message: message.clone() }.into());
+        }
+        let calls_max = self.setup.calls_max;
+        if calls > calls_max {
+            return Err(Violation::TooLong { who: who(), calls_max }.into());
+        }
+        Ok(())
+    }
+
+    /// Kills everybody, runs the last sweep, and looks at what is left.
+    fn recover(&mut self, state: &mut State<E::Process>) -> Result<(), Failure> {
+        for pid in state.world.living().collect::<Vec<_>>() {
+            self.kill(state, pid);
+        }
+        let last = self.setup.last_process();
+        self.start(state, last, Origin::Program(self.setup.last))?;
+        while let Some(process) = state.process(last) {
+            let request = self.engine.request(process);
+            if !state.world.enabled(last, &request) {
+                let who = Who::new(&state.world, last);
+                return Err(Violation::Blocked { who, step: request.to_string() }.into());
+            }
+            self.step(state, last)?;
+        }
+        match judge::left(&state.world) {
+            Some(violation) => Err(violation.into()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Exploring: every order of steps and kills that a budget allows.
+//!
+//! A [`Setup`] says which programs run, who starts, and how many kills there
+//! are. A [`Choice`] is who goes next and what happens to it; a list of them, a
+//! schedule, repeats a run exactly. [`exhaust()`] goes through all of them, breadth first,
+//! so that what it finds is as short as can be; [`replay()`] runs one schedule
+//! on live processes.
+
+mod exhaust;
+mod gate;
+mod machine;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use mortmain::sys::Pid;
+
+pub use self::exhaust::{
+    Bounds, Counterexample, Counts, Exploration, Verdict, exhaust, exhaust_watched,
+};
+pub use self::gate::{Case, Without};
+pub use self::machine::{Choice, Failure};
+pub use self::replay::{ReplayError, replay};
+use crate::simulated::Programs;
+use crate::world::Rules;
+use crate::world::ids::ProgramId;
+
+/// What is explored.
+#[derive(Debug)]
+pub struct Setup {
+    /// The kind of world.
+    pub rules: Rules,
+    /// What there is to run.
+    pub programs: Programs,
+    /// What runs from the beginning: 10 is the first, 20 the second and so on.
+    pub starts: Vec<ProgramId>,
+    /// What cleans up in the end, when everybody is dead.
+    pub last: ProgramId,
+    /// How many processes are killed, each at any moment.
+    pub kills: u32,
+    /// Whether requests that concern nobody else are done together with the one
+    /// before them: fewer states, and the same verdict
+    /// ([`crate::world::World::is_private`]).
+    pub merge_private: bool,
+    /// Most calls that a process may make (L2).
+    pub calls_max: u32,
+}
+
+impl Setup {
+    fn pid(place: usize) -> Pid {
+        let place = i32::try_from(place).expect("few processes start");
+        Pid(10 * (place + 1))
+    }
+
+    /// The processes that run from the beginning.
+    fn first_processes(&self) -> impl Iterator<Item = (Pid, ProgramId)> {
+        self.starts.iter().enumerate().map(|(place, program)| (Setup::pid(place), *program))
+    }
+
+    /// The process that cleans up in the end.
+    fn last_process(&self) -> Pid {
+        Setup::pid(self.starts.len())
+    }
+}

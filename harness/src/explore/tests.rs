@@ -1,0 +1,100 @@
+//! What the merging of private steps rests on, looked at in every state of
+//! real runs.
+
+use std::collections::BTreeSet;
+
+use mortmain::{Probes, Removes};
+
+use super::Setup;
+use super::machine::{Choice, Machine, State};
+use crate::simulated::subject::{self, Manner, Then};
+use crate::simulated::{Engine, Programs, Trie};
+use crate::world::{Fingerprint, Reaping, Rules};
+
+type Process = <Trie<'static> as Engine>::Process;
+
+fn setup(manner: Manner, then: Then, reaping: Reaping) -> Setup {
+    let mut programs = Programs::default();
+    let command = programs.add("command", move |world| subject::command(world, manner));
+    let owner =
+        programs.add("owner", move |world| subject::owner(world, world, Some(command), then));
+    let sweep = programs.add("sweep", |world| subject::sweep(world, Probes, Removes));
+    Setup {
+        rules: Rules { reaping, ..Rules::default() },
+        programs,
+        starts: vec![owner, sweep],
+        last: sweep,
+        kills: 1,
+        merge_private: false,
+        calls_max: 2_000,
+    }
+}
+
+fn fingerprint(state: &State<Process>) -> Fingerprint {
+    let rest = Fingerprint::of(&(state.kills_left, &state.processes));
+    state.world.fingerprint().with(rest)
+}
+
+fn after(
+    machine: &mut Machine<'_, Trie<'_>>,
+    state: &State<Process>,
+    choices: &[Choice],
+) -> State<Process> {
+    let mut state = state.clone();
+    for choice in choices {
+        assert!(machine.can(&state, *choice), "{choice} is possible");
+        machine.take(&mut state, *choice).expect("nothing is wrong on the way");
+    }
+    state
+}
+
+/// How many pairs of a private step and another choice were looked at.
+fn check_private_steps(setup: &Setup) -> u64 {
+    let mut machine = Machine::new(setup, Trie::new(&setup.programs));
+    let first = machine.begin().expect("nothing is wrong in the beginning");
+    let mut met = BTreeSet::from([fingerprint(&first)]);
+    let mut waiting = vec![first];
+    let mut choices = Vec::new();
+    let mut pairs = 0;
+    while let Some(state) = waiting.pop() {
+        machine.choices(&state, &mut choices);
+        for (pid, process) in &state.processes {
+            let request = machine.engine.request(process);
+            if !state.world.is_private(*pid, &request) {
+                continue;
+            }
+            let step = Choice::Step(*pid);
+            for other in choices.iter().copied().filter(|choice| *choice != step) {
+                pairs += 1;
+                let with = after(&mut machine, &state, &[step, other]);
+                let order = if other == Choice::Kill(*pid) {
+                    // Dead, it has not done it.
+                    vec![other]
+                } else {
+                    vec![other, step]
+                };
+                let without = after(&mut machine, &state, &order);
+                let (with, without) = (fingerprint(&with), fingerprint(&without));
+                assert_eq!(with, without, "`{request}` of {} and {other}", pid.0);
+            }
+        }
+        for choice in choices.clone() {
+            let next = after(&mut machine, &state, &[choice]);
+            if met.insert(fingerprint(&next)) {
+                waiting.push(next);
+            }
+        }
+    }
+    pairs
+}
+
+#[test]
+fn private_steps_commute_with_everything_that_others_do() {
+    for (manner, then, reaping) in [
+        (Manner::Plain, Then::Idle, Reaping::AtOnce),
+        (Manner::LeavesDaemon, Then::Exit, Reaping::Never),
+    ] {
+        let pairs = check_private_steps(&setup(manner, then, reaping));
+        assert!(pairs > 1_000, "only {pairs} pairs were looked at");
+    }
+}

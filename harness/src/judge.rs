@@ -1,0 +1,153 @@
+//! The judges: what must be true in the world, whatever the implementation
+//! believes.
+//!
+//! * **S1**: as long as a process lives that may use a claim, the claim is at
+//!   its path with what it is used for. Judged after every step.
+//! * **L1**: when everybody is dead, one undisturbed sweep leaves the root
+//!   empty. Judged from every state.
+//! * **L2**: no process makes more calls than a bound, judged after every step,
+//!   and the last sweep waits for nobody.
+//! * A panic is a violation of its own.
+//!
+//! S2 (nothing outside is touched) and S3 (unknown keeps) need an adversary
+//! and failing calls, which the world does not have yet; L3 (told) is a matter
+//! of reports.
+
+use std::fmt;
+
+use mortmain::sys::{PathBytes, Pid};
+
+use crate::world::{Harm, World};
+
+/// A process as messages name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Who {
+    /// Its number.
+    pub pid: Pid,
+    /// Its program.
+    pub program: &'static str,
+}
+
+impl Who {
+    /// The process with this number.
+    #[must_use]
+    pub fn new(world: &World, pid: Pid) -> Who {
+        Who { pid, program: world.program_name(pid).unwrap_or("process") }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.program, self.pid.0)
+    }
+}
+
+/// Something that must not be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Violation {
+    /// S1: a claim is not whole although somebody may use it.
+    InUse {
+        /// Who made the last step.
+        by: Who,
+        /// Which step.
+        step: String,
+        /// Path of the claim.
+        claim: PathBytes,
+        /// What is gone: a path in the claim, or empty for the claim itself.
+        missing: PathBytes,
+        /// Who may use it.
+        users: Vec<Who>,
+    },
+    /// L1: everybody was dead, a sweep ran undisturbed, and something is left.
+    Left {
+        /// What is left below the root.
+        paths: Vec<PathBytes>,
+    },
+    /// L2: a process goes on and on.
+    TooLong {
+        /// The process.
+        who: Who,
+        /// The bound on its calls.
+        calls_max: u32,
+    },
+    /// L2: the last sweep waits, and nobody is left who could end that.
+    Blocked {
+        /// The process.
+        who: Who,
+        /// What it waits in.
+        step: String,
+    },
+    /// A process panicked.
+    Panicked {
+        /// The process.
+        who: Who,
+        /// Where, and what it said.
+        message: String,
+    },
+}
+
+impl Violation {
+    /// The property that does not hold, in a word.
+    #[must_use]
+    pub fn property(&self) -> &'static str {
+        match self {
+            Violation::InUse { .. } => "S1",
+            Violation::Left { .. } => "L1",
+            Violation::TooLong { .. } | Violation::Blocked { .. } => "L2",
+            Violation::Panicked { .. } => "panic",
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.property())?;
+        match self {
+            Violation::InUse { by, step, claim, missing, users } => {
+                let gone =
+                    if missing.0.is_empty() { claim.clone() } else { claim.join(&missing.0) };
+                write!(f, "after `{step}` of {by}, {gone} is not at its place any more, but ")?;
+                list(f, users)?;
+                f.write_str(if users.len() == 1 { " lives" } else { " live" })?;
+                write!(f, " and may use {claim}")
+            }
+            Violation::Left { paths } => {
+                write!(f, "everybody was dead and a sweep ran undisturbed to its end, but ")?;
+                list(f, paths)?;
+                f.write_str(if paths.len() == 1 { " is left" } else { " are left" })
+            }
+            Violation::TooLong { who, calls_max } => {
+                write!(f, "{who} has made more than {calls_max} calls and goes on")
+            }
+            Violation::Blocked { who, step } => {
+                write!(f, "{who} waits in `{step}`, and nobody is left who could end that")
+            }
+            Violation::Panicked { who, message } => write!(f, "{who} panicked: {message}"),
+        }
+    }
+}
+
+fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, things: &[T]) -> fmt::Result {
+    for (at, thing) in things.iter().enumerate() {
+        let before = match at {
+            0 => "",
+            _ if at + 1 == things.len() => " and ",
+            _ => ", ",
+        };
+        write!(f, "{before}{thing}")?;
+    }
+    Ok(())
+}
+
+/// S1, after a step.
+pub(crate) fn in_use(world: &World, by: Who, step: impl FnOnce() -> String) -> Option<Violation> {
+    let Harm { path, missing, users } = world.harm()?;
+    let users = users.into_iter().map(|pid| Who::new(world, pid)).collect();
+    Some(Violation::InUse { by, step: step(), claim: path, missing, users })
+}
+
+/// L1, when the last sweep has ended.
+pub(crate) fn left(world: &World) -> Option<Violation> {
+    let paths = world.tree();
+    if paths.is_empty() { None } else { Some(Violation::Left { paths }) }
+}

@@ -1,0 +1,56 @@
+//! The lab's machinery: how subjects are run, watched, killed and judged.
+//!
+//! The host side runs real programs on the real kernel and never leaves anything behind:
+//!
+//! * [`cell`] gives a program a private world (processes, mounts, scratch space) that dies with whoever asked for it;
+//! * [`guard`] starts a child and ends it, with everything below it, whatever happens;
+//! * [`reader`] reads what a child says, under a deadline that tells what it waited for;
+//! * [`wait`] waits for the end of processes and the coming of files, by events, never by sleeping;
+//! * [`processes`] tells who lives;
+//! * [`scratch`] hands out directories that vanish with the cell.
+//!
+//! What is done to the implementation there:
+//!
+//! * [`faults`] kills a process, or lets a call fail, at an exact position;
+//! * [`series`] does both at every position of every operation, and looks at the truth after each;
+//! * [`tree`] is the judge's own look at a directory;
+//! * [`actor`] is a program that owns claims, to be killed;
+//! * [`ground`] is a root with claims of such programs in it;
+//! * [`answers`] answers some of the three questions in the place of the real prober;
+//! * [`scripts`] are commands to run in them;
+//! * [`intercept`] lets an adversary act between two calls of a process;
+//! * [`forge`] reads records, changes them and puts them back.
+//!
+//! The world, where the same code runs on a simulated kernel:
+//!
+//! * [`world`] is the simulated machine, as plain data;
+//! * [`simulated`] runs programs in it, one call at a time;
+//! * [`explore`] goes through every order of their steps and kills;
+//! * [`judge`] says what must be true, and [`timeline`] shows what happened.
+//!
+//! Invariant: `unsafe` code lives in the private module `raw` and nowhere else.
+
+pub mod actor;
+pub mod answers;
+pub mod cell;
+pub mod explore;
+mod fate;
+pub mod faults;
+pub mod forge;
+pub mod ground;
+pub mod guard;
+pub mod intercept;
+pub mod judge;
+pub mod processes;
+mod raw;
+pub mod reader;
+pub mod scratch;
+pub mod scripts;
+pub mod series;
+pub mod simulated;
+pub mod timeline;
+pub mod tree;
+pub mod wait;
+pub mod world;
+
+pub use self::raw::arena::ArenaAllocator;

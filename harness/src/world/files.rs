@@ -1,0 +1,365 @@
+//! Inodes, directories, open file descriptions and their locks.
+//!
+//! One tmpfs. An inode lives while a name or an open description refers to it.
+//! An exclusive `flock` belongs to an open description: descriptors that a
+//! fork copied share it, any of them gives it back, and it falls when the last
+//! of them is closed.
+
+use mortmain::sys::{
+    Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, PathBytes, Pid, Reply, Stat,
+};
+
+use super::World;
+use super::ids::{FileId, InodeId, Made};
+use super::process::INIT;
+
+/// Magic number of tmpfs, whose locks the protocol believes.
+const TMPFS: FsMagic = FsMagic(0x0102_1994);
+const DEVICE: u64 = 0x2a;
+/// The user that everything belongs to and every process runs as.
+pub(super) const UID: u32 = 1000;
+
+/// What an inode is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Node {
+    /// Sorted by name.
+    Dir(Vec<(Name, InodeId)>),
+    File,
+    Link(Box<[u8]>),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Inode {
+    pub(super) node: Node,
+    mode: u32,
+    /// How many names stand for it.
+    links: u32,
+    /// The description that holds its `flock`.
+    lock: Option<FileId>,
+}
+
+/// An open file description.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct OpenFile {
+    inode: InodeId,
+    /// How many descriptors refer to it, in all processes.
+    refs: u32,
+    /// The last name that a listing through it has given.
+    listed: Option<Name>,
+}
+
+impl Inode {
+    fn new(node: Node, mode: u32) -> Inode {
+        Inode { node, mode, links: 1, lock: None }
+    }
+
+    fn kind(&self) -> Kind {
+        match self.node {
+            Node::Dir(_) => Kind::Dir,
+            Node::File => Kind::File,
+            Node::Link(_) => Kind::Link,
+        }
+    }
+
+    /// The names in a directory.
+    fn entries(&self) -> Answer<&[(Name, InodeId)]> {
+        match &self.node {
+            Node::Dir(entries) => Ok(entries),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    pub(super) fn entry(&self, name: &Name) -> Option<InodeId> {
+        let entries = self.entries().ok()?;
+        let at = entries.binary_search_by(|(entry, _)| entry.cmp(name)).ok()?;
+        Some(entries[at].1)
+    }
+
+    fn entries_mut(&mut self) -> &mut Vec<(Name, InodeId)> {
+        match &mut self.node {
+            Node::Dir(entries) => entries,
+            _ => unreachable!("the caller has looked a name up in it"),
+        }
+    }
+
+    fn put(&mut self, name: &Name, inode: InodeId) {
+        let entries = self.entries_mut();
+        match entries.binary_search_by(|(entry, _)| entry.cmp(name)) {
+            Ok(at) => entries[at].1 = inode,
+            Err(at) => entries.insert(at, (name.clone(), inode)),
+        }
+    }
+
+    fn take(&mut self, name: &Name) {
+        self.entries_mut().retain(|(entry, _)| entry != name);
+    }
+}
+
+impl World {
+    /// The directory `/`, and in it the one root of claims.
+    pub(super) fn make_root(&mut self, name: &Name) {
+        let [top, root] = [0, 1].map(|nth| InodeId(Made { by: INIT, nth }));
+        self.inodes.insert(top, Inode::new(Node::Dir(vec![(name.clone(), root)]), 0o755));
+        self.inodes.insert(root, Inode::new(Node::Dir(Vec::new()), 0o700));
+        self.top = top;
+        self.root = root;
+    }
+
+    pub(super) fn inode(&self, id: InodeId) -> &Inode {
+        self.inodes.get(id).expect("an inode lives while something refers to it")
+    }
+
+    fn open_file(&self, id: FileId) -> &OpenFile {
+        self.files.get(id).expect("a description lives while a descriptor refers to it")
+    }
+
+    /// The names in a directory, for judges and messages.
+    pub(super) fn names_in(&self, dir: InodeId) -> Vec<(Name, InodeId)> {
+        self.inode(dir).entries().map(<[_]>::to_vec).unwrap_or_default()
+    }
+
+    /// The inode at an absolute path; no link on the way is followed.
+    pub(super) fn resolve(&self, path: &PathBytes) -> Answer<InodeId> {
+        let mut parts = path.0.split(|byte| *byte == b'/');
+        if parts.next() != Some(b"") {
+            return Err(Errno::ENOENT);
+        }
+        let mut at = self.top;
+        for part in parts.filter(|part| !part.is_empty()) {
+            let name = Name::new(part).ok_or(Errno::EINVAL)?;
+            self.inode(at).entries()?;
+            at = self.inode(at).entry(&name).ok_or(Errno::ENOENT)?;
+            if let Node::Link(_) = self.inode(at).node {
+                return Err(Errno::ELOOP);
+            }
+        }
+        Ok(at)
+    }
+
+    /// The inode of a name in an open directory.
+    fn look_up(&self, dir: FileId, name: &Name) -> Answer<InodeId> {
+        let dir = self.inode(self.open_file(dir).inode);
+        dir.entries()?;
+        dir.entry(name).ok_or(Errno::ENOENT)
+    }
+
+    /// Opens an inode: a new description, with one descriptor to come.
+    pub(super) fn open(&mut self, id: FileId, inode: InodeId) {
+        self.files.insert(id, OpenFile { inode, refs: 1, listed: None });
+    }
+
+    pub(super) fn open_path(&self, path: &PathBytes) -> Answer<InodeId> {
+        let inode = self.resolve(path)?;
+        self.inode(inode).entries()?;
+        Ok(inode)
+    }
+
+    pub(super) fn find_dir(&self, dir: FileId, name: &Name) -> Answer<InodeId> {
+        let found = self.look_up(dir, name)?;
+        match self.inode(found).node {
+            Node::Dir(_) => Ok(found),
+            Node::File => Err(Errno::ENOTDIR),
+            Node::Link(_) => Err(Errno::ELOOP),
+        }
+    }
+
+    pub(super) fn find_file(&self, dir: FileId, name: &Name) -> Answer<InodeId> {
+        let found = self.look_up(dir, name)?;
+        match self.inode(found).node {
+            Node::Dir(_) => Err(Errno::EISDIR),
+            Node::File => Ok(found),
+            Node::Link(_) => Err(Errno::ELOOP),
+        }
+    }
+
+    /// Another descriptor for a description.
+    pub(super) fn share(&mut self, file: FileId) {
+        self.files.update(file, |file| file.refs += 1);
+    }
+
+    /// A descriptor less; the last one gives the lock back and frees an inode
+    /// that has no name.
+    pub(super) fn unshare(&mut self, file: FileId) {
+        let OpenFile { inode, refs, .. } = *self.open_file(file);
+        if refs > 1 {
+            self.files.update(file, |file| file.refs -= 1);
+            return;
+        }
+        self.files.remove(file);
+        self.unlock_inode(inode, file);
+        self.free_if_unused(inode);
+    }
+
+    /// Whether closing a descriptor means nothing to anybody: no other refers
+    /// to its description, which holds no lock.
+    pub(super) fn is_private_file(&self, pid: Pid, fd: Handle) -> bool {
+        self.file_of(pid, fd).is_ok_and(|id| {
+            let file = self.open_file(id);
+            file.refs == 1 && self.inode(file.inode).lock != Some(id)
+        })
+    }
+
+    fn unlock_inode(&mut self, inode: InodeId, file: FileId) {
+        if self.inode(inode).lock == Some(file) {
+            self.inodes.update(inode, |inode| inode.lock = None);
+        }
+    }
+
+    fn free_if_unused(&mut self, id: InodeId) {
+        let named = self.inode(id).links > 0;
+        if !named && !self.files.iter().any(|(_, file)| file.inode == id) {
+            self.inodes.remove(id);
+        }
+    }
+
+    pub(super) fn lock(&mut self, file: FileId) -> Answer<Reply> {
+        let id = self.open_file(file).inode;
+        match self.inode(id).lock {
+            Some(holder) if holder == file => {}
+            Some(_) => return Err(Errno::EAGAIN),
+            None => self.inodes.update(id, |inode| inode.lock = Some(file)),
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn unlock(&mut self, file: FileId) -> Answer<Reply> {
+        self.unlock_inode(self.open_file(file).inode, file);
+        Ok(Reply::Done)
+    }
+
+    fn stat_inode(&self, id: InodeId) -> Stat {
+        let inode = self.inode(id);
+        Stat { dev: DEVICE, ino: id.0.number(), kind: inode.kind(), mode: inode.mode, uid: UID }
+    }
+
+    pub(super) fn stat(&self, file: FileId) -> Answer<Reply> {
+        Ok(Reply::Stat(self.stat_inode(self.open_file(file).inode)))
+    }
+
+    pub(super) fn stat_at(&self, dir: FileId, name: &Name) -> Answer<Reply> {
+        Ok(Reply::Stat(self.stat_inode(self.look_up(dir, name)?)))
+    }
+
+    pub(super) fn fs_magic(&self) -> Answer<Reply> {
+        Ok(Reply::FsMagic(TMPFS))
+    }
+
+    pub(super) fn read_dir(&mut self, file: FileId, restart: bool) -> Answer<Reply> {
+        let OpenFile { inode, listed, .. } = self.open_file(file);
+        let after = if restart { None } else { listed.clone() };
+        let entries: Vec<DirEntry> = self
+            .inode(*inode)
+            .entries()?
+            .iter()
+            .filter(|(name, _)| after.as_ref().is_none_or(|after| name > after))
+            .take(self.rules.entries_a_read)
+            .map(|(name, id)| DirEntry { name: name.clone(), kind: self.inode(*id).kind() })
+            .collect();
+        let last = entries.last().map(|entry| entry.name.clone()).or(after);
+        if self.open_file(file).listed != last {
+            self.files.update(file, |file| file.listed = last);
+        }
+        Ok(Reply::Entries(entries))
+    }
+
+    pub(super) fn readlink(&self, dir: FileId, name: &Name) -> Answer<Reply> {
+        match &self.inode(self.look_up(dir, name)?).node {
+            Node::Link(text) => Ok(Reply::Bytes(text.to_vec())),
+            Node::Dir(_) | Node::File => Err(Errno::EINVAL),
+        }
+    }
+
+    /// The directory behind a handle, if a name could be made in it.
+    fn room_for(&self, dir: FileId, name: &Name) -> Answer<InodeId> {
+        let id = self.open_file(dir).inode;
+        let dir = self.inode(id);
+        dir.entries()?;
+        if dir.entry(name).is_some() {
+            return Err(Errno::EEXIST);
+        }
+        // Nothing can be made in a directory that is removed and only held open.
+        if dir.links == 0 { Err(Errno::ENOENT) } else { Ok(id) }
+    }
+
+    /// Makes an inode that was not there.
+    pub(super) fn make(&mut self, id: InodeId, dir: FileId, name: &Name, node: Node) -> Answer<()> {
+        let dir = self.room_for(dir, name)?;
+        self.make_in(id, dir, name, node);
+        Ok(())
+    }
+
+    pub(super) fn make_in(&mut self, id: InodeId, dir: InodeId, name: &Name, node: Node) {
+        let mode = match node {
+            Node::Dir(_) => 0o700,
+            Node::File => 0o600,
+            Node::Link(_) => 0o777,
+        };
+        self.inodes.insert(id, Inode::new(node, mode));
+        self.inodes.update(dir, |dir| dir.put(name, id));
+    }
+
+    fn drop_name(&mut self, dir: InodeId, name: &Name, inode: InodeId) {
+        self.inodes.update(dir, |dir| dir.take(name));
+        self.inodes.update(inode, |inode| inode.links -= 1);
+        self.free_if_unused(inode);
+    }
+
+    pub(super) fn unlink(&mut self, dir: FileId, name: &Name) -> Answer<Reply> {
+        let found = self.look_up(dir, name)?;
+        if let Node::Dir(_) = self.inode(found).node {
+            return Err(Errno::EISDIR);
+        }
+        self.drop_name(self.open_file(dir).inode, name, found);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn rmdir(&mut self, dir: FileId, name: &Name) -> Answer<Reply> {
+        let found = self.look_up(dir, name)?;
+        if !self.inode(found).entries()?.is_empty() {
+            return Err(Errno::ENOTEMPTY);
+        }
+        self.drop_name(self.open_file(dir).inode, name, found);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn rename(&mut self, dir: FileId, from: &Name, to: &Name) -> Answer<Reply> {
+        let moved = self.look_up(dir, from)?;
+        let dir = self.open_file(dir).inode;
+        if let Some(replaced) = self.inode(dir).entry(to) {
+            if replaced == moved {
+                return Ok(Reply::Done);
+            }
+            match (&self.inode(moved).node, &self.inode(replaced).node) {
+                (Node::Dir(_), Node::Dir(inside)) if !inside.is_empty() => {
+                    return Err(Errno::ENOTEMPTY);
+                }
+                (Node::Dir(_), Node::File | Node::Link(_)) => return Err(Errno::ENOTDIR),
+                (Node::File | Node::Link(_), Node::Dir(_)) => return Err(Errno::EISDIR),
+                _ => self.drop_name(dir, to, replaced),
+            }
+        }
+        self.inodes.update(dir, |dir| {
+            dir.take(from);
+            dir.put(to, moved);
+        });
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn unseal(&mut self, dir: FileId, name: &Name) -> Answer<Reply> {
+        let found = self.find_dir(dir, name)?;
+        self.set_mode(found, 0o700);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn chmod(&mut self, file: FileId, mode: u32) -> Answer<Reply> {
+        let inode = self.open_file(file).inode;
+        self.set_mode(inode, mode);
+        Ok(Reply::Done)
+    }
+
+    fn set_mode(&mut self, inode: InodeId, mode: u32) {
+        if self.inode(inode).mode != mode {
+            self.inodes.update(inode, |inode| inode.mode = mode);
+        }
+    }
+}

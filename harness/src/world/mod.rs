@@ -1,0 +1,306 @@
+//! The world: a small simulated machine, as plain data.
+//!
+//! Its processes run the real implementation; a call that they make is one
+//! step, done here. The same requests in the same order give the same answers
+//! in every run, a clone shares what it does not change, and every world has a
+//! fingerprint, so that explorers can keep, compare and forget worlds by the
+//! million. Numbers of things are made so that independent steps commute
+//! ([`ids`]).
+//!
+//! There is: one boot, one user, one pid namespace, a whole `/proc`, one tmpfs
+//! with one root for claims; processes with parents, groups, zombies, and an
+//! init that reaps orphans at once or never; fork and exec with descriptors,
+//! close-on-exec; directories, empty files, symbolic links, names and inodes;
+//! `flock` on open file descriptions; SIGKILL.
+//!
+//! There is not (yet): threads, sessions, other signals, exit by signal other
+//! than SIGKILL; reuse of process numbers; other users, permissions, modes
+//! that matter; other namespaces, mounts, file systems, hard links, FIFOs,
+//! devices, contents of files; limits of space, inodes and descriptors;
+//! calls that fail for no reason of their own, signals that interrupt; clocks
+//! (waiting with a limit ends at a moment that the explorer chooses, a pause
+//! takes no time); reboots; directory orders other than by name. Time passes
+//! only between calls: a call is done whole or not at all.
+
+mod claims;
+mod files;
+mod fingerprint;
+pub mod ids;
+mod process;
+pub mod request;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use mortmain::sys::{Answer, Call, Ending, Handle, Name, PathBytes, Pid, Reply};
+
+use self::claims::Claim;
+pub use self::claims::Harm;
+use self::files::{Inode, Node, OpenFile};
+pub use self::fingerprint::Fingerprint;
+use self::ids::{ClaimId, FileId, InodeId, Made, ProgramId};
+use self::process::{INIT, Process};
+use self::request::{ChildCall, Request, Response};
+use self::table::Table;
+
+/// What init does with what has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Reaping {
+    /// It reaps at once.
+    AtOnce,
+    /// It never reaps: orphans stay zombies for ever.
+    Never,
+}
+
+/// What kind of world it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rules {
+    /// What init does with what has ended.
+    pub reaping: Reaping,
+    /// How many entries one reading of a directory gives at most.
+    pub entries_a_read: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { reaping: Reaping::AtOnce, entries_a_read: usize::MAX }
+    }
+}
+
+/// What came of a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// It was done, with this answer.
+    Answer(Response),
+    /// The first half of a spawn: a child is there, the caller's request goes on.
+    Born {
+        /// The child.
+        child: Pid,
+    },
+    /// The process was doubled. Both are answered, each with its own answer.
+    Forked {
+        /// The second process.
+        child: Pid,
+    },
+    /// The process is now at the beginning of another program.
+    Image(ProgramId),
+    /// The process has ended.
+    Ended,
+}
+
+/// A simulated machine.
+#[derive(Clone, Debug)]
+pub struct World {
+    rules: Rules,
+    processes: Table<Pid, Process>,
+    inodes: Table<InodeId, Inode>,
+    files: Table<FileId, OpenFile>,
+    claims: Table<ClaimId, Claim>,
+    /// The directory `/`.
+    top: InodeId,
+    /// The directory that claims are made in.
+    root: InodeId,
+}
+
+impl World {
+    /// Path of the directory that claims are made in.
+    pub const ROOT: &'static str = "/r";
+
+    /// A machine without processes, with an empty root.
+    #[must_use]
+    pub fn new(rules: Rules) -> World {
+        let nowhere = InodeId(Made { by: INIT, nth: u32::MAX });
+        let mut world = World {
+            rules,
+            processes: Table::new(0),
+            inodes: Table::new(1),
+            files: Table::new(2),
+            claims: Table::new(3),
+            top: nowhere,
+            root: nowhere,
+        };
+        world.make_root(&Name::fixed("r"));
+        world
+    }
+
+    /// [`World::ROOT`] as the seam takes it.
+    #[must_use]
+    pub fn root_path() -> PathBytes {
+        PathBytes::from(World::ROOT.as_bytes())
+    }
+
+    /// Stands for the whole machine.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.processes
+            .fingerprint()
+            .with(self.inodes.fingerprint())
+            .with(self.files.fingerprint())
+            .with(self.claims.fingerprint())
+    }
+
+    /// Stands for what is left when every process is killed: equal ones lead
+    /// to equal worlds.
+    #[must_use]
+    pub fn remains(&self) -> Fingerprint {
+        match self.rules.reaping {
+            Reaping::AtOnce => self.inodes.fingerprint(),
+            Reaping::Never => self.inodes.fingerprint().with(self.processes.fingerprint()),
+        }
+    }
+
+    /// What lies in the root, as paths of everything in it, in order.
+    #[must_use]
+    pub fn tree(&self) -> Vec<PathBytes> {
+        let mut found = Vec::new();
+        self.list(self.root, &PathBytes::default(), &mut found);
+        found
+    }
+
+    fn list(&self, dir: InodeId, path: &PathBytes, found: &mut Vec<PathBytes>) {
+        for (name, inode) in self.names_in(dir) {
+            let path = path.join(name.bytes());
+            found.push(path.clone());
+            self.list(inode, &path, found);
+        }
+    }
+
+    /// Whether a request of a process could be done now.
+    #[must_use]
+    pub fn enabled(&self, pid: Pid, request: &Request) -> bool {
+        match request {
+            Request::Call(Call::Wait { pid: child, wait, .. }) => {
+                self.wait_can_go_on(pid, *child, *wait)
+            }
+            Request::Spawn { .. } => self.spawn_can_go_on(pid),
+            Request::Idle => false,
+            _ => true,
+        }
+    }
+
+    /// Whether a request concerns nobody but the process itself: its answer
+    /// and its effect are the same whatever others do before it, and nothing
+    /// that others or a judge see depends on it. So only one moment for it
+    /// need be looked at. A request that is not known to be so is not.
+    #[must_use]
+    pub fn is_private(&self, pid: Pid, request: &Request) -> bool {
+        match request {
+            Request::Call(call) => match call {
+                Call::Identity | Call::Whoami | Call::Random | Call::Pause { .. } => true,
+                // Nothing that these two answer changes while an inode is open.
+                Call::Stat { .. } | Call::FsMagic { .. } => true,
+                Call::Close { fd } => self.is_private_file(pid, *fd),
+                _ => false,
+            },
+            // The process has the description open already, so the copy keeps
+            // nothing alive that would not live without it.
+            Request::Child(ChildCall::Identity | ChildCall::KeepOverExec { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Does one request of a living process; it must be enabled.
+    pub fn exec(&mut self, pid: Pid, request: &Request) -> Effect {
+        match request {
+            Request::Call(call) => Effect::Answer(Response::Reply(self.call(pid, call))),
+            Request::Spawn { command, .. } => self.spawn(pid, command),
+            Request::Child(call) => Effect::Answer(self.child_call(pid, call)),
+            Request::ChildFailed(errno) => {
+                self.child_failed(pid, *errno);
+                Effect::Ended
+            }
+            Request::Exec { program, cookie } => self.exec_image(pid, *program, cookie),
+            Request::Fork => self.fork_whole(pid),
+            Request::CloseAll => {
+                self.close_but(pid, |_| false);
+                Effect::Answer(Response::Done(Ok(())))
+            }
+            Request::Touch { name } => Effect::Answer(Response::Done(self.touch(pid, name))),
+            Request::Hold { path } => Effect::Answer(Response::Held(self.hold(pid, path))),
+            Request::GiveUp { claim } => {
+                self.give_up(pid, *claim);
+                Effect::Answer(Response::Done(Ok(())))
+            }
+            Request::Idle => unreachable!("an idle process takes no step"),
+            Request::Exit { status } => {
+                self.end(pid, Ending::Exited(*status));
+                Effect::Ended
+            }
+            Request::Panicked { .. } => {
+                self.end(pid, Ending::Exited(101));
+                Effect::Ended
+            }
+        }
+    }
+
+    fn child_call(&mut self, pid: Pid, call: &ChildCall) -> Response {
+        Response::Done(match call {
+            ChildCall::Identity => return Response::Identity(self.child_identity(pid)),
+            ChildCall::NewGroup => {
+                self.new_group(pid);
+                Ok(())
+            }
+            ChildCall::Symlink { dir, name, text } => self.file_of(pid, *dir).and_then(|dir| {
+                let inode = self.next_inode(pid);
+                self.make(inode, dir, name, Node::Link(text.clone()))
+            }),
+            ChildCall::KeepOverExec { fd } => self.keep_over_exec(pid, *fd),
+        })
+    }
+
+    fn call(&mut self, pid: Pid, call: &Call) -> Answer<Reply> {
+        match call {
+            Call::OpenRoot { path } => self.open_for(pid, self.open_path(path)?),
+            Call::OpenDir { dir, name } => {
+                self.open_for(pid, self.find_dir(self.file_of(pid, *dir)?, name)?)
+            }
+            Call::OpenFile { dir, name } => {
+                self.open_for(pid, self.find_file(self.file_of(pid, *dir)?, name)?)
+            }
+            Call::CreateFile { dir, name } => {
+                let inode = self.make_named(pid, *dir, name, Node::File)?;
+                self.open_for(pid, inode)
+            }
+            Call::Close { fd } => self.close(pid, *fd),
+            Call::Stat { fd } => self.stat(self.file_of(pid, *fd)?),
+            Call::StatAt { dir, name } => self.stat_at(self.file_of(pid, *dir)?, name),
+            Call::FsMagic { fd } => self.file_of(pid, *fd).and_then(|_| self.fs_magic()),
+            Call::ReadDir { dir, restart } => self.read_dir(self.file_of(pid, *dir)?, *restart),
+            Call::Mkdir { dir, name } => self.made(pid, *dir, name, Node::Dir(Vec::new())),
+            Call::Symlink { dir, name, text } => {
+                self.made(pid, *dir, name, Node::Link(text.clone()))
+            }
+            Call::Readlink { dir, name } => self.readlink(self.file_of(pid, *dir)?, name),
+            Call::Rename { dir, from, to } => self.rename(self.file_of(pid, *dir)?, from, to),
+            Call::Unlink { dir, name } => self.unlink(self.file_of(pid, *dir)?, name),
+            Call::Rmdir { dir, name } => self.rmdir(self.file_of(pid, *dir)?, name),
+            Call::Unseal { dir, name } => self.unseal(self.file_of(pid, *dir)?, name),
+            Call::Chmod { fd, mode } => self.chmod(self.file_of(pid, *fd)?, *mode),
+            Call::Lock { fd } => self.lock(self.file_of(pid, *fd)?),
+            Call::Unlock { fd } => self.unlock(self.file_of(pid, *fd)?),
+            Call::Identity => self.identity(pid),
+            Call::Whoami => self.whoami(pid),
+            Call::ProcessExists { pid } => self.process_exists(*pid),
+            Call::GroupExists { group } => self.group_exists(*group),
+            Call::Process { pid } => self.show(*pid),
+            Call::Pidfs { pid } => self.pidfs(*pid),
+            Call::Pids => self.pids(),
+            Call::KillGroup { group } => self.kill_group(*group),
+            Call::Wait { pid: child, reap, .. } => self.wait(pid, *child, *reap),
+            Call::Pause { .. } => Ok(Reply::Done),
+            Call::Random => self.random(pid),
+        }
+    }
+
+    /// Makes a name for a new inode in an open directory.
+    fn make_named(&mut self, pid: Pid, dir: Handle, name: &Name, node: Node) -> Answer<InodeId> {
+        let dir = self.file_of(pid, dir)?;
+        let inode = self.next_inode(pid);
+        self.make(inode, dir, name, node)?;
+        Ok(inode)
+    }
+
+    fn made(&mut self, pid: Pid, dir: Handle, name: &Name, node: Node) -> Answer<Reply> {
+        self.make_named(pid, dir, name, node).map(|_| Reply::Done)
+    }
+}

@@ -1,0 +1,208 @@
+//! What a simulated process can ask the world, and what it answers.
+//!
+//! Most of it is the seam's own calls. The rest is what the seam leaves to the
+//! kernel's side (the halves of a spawn, the child's part, exec, exit), what
+//! commands do without the library (fork, close everything, write a file), and
+//! the marks by which a script tells the judge what it relies on.
+
+use std::fmt;
+
+use mortmain::sys::{
+    Answer, Call, ChildIdentity, ChildPlan, Errno, Handle, Name, PathBytes, Pid, Reply,
+};
+
+use super::ids::{ClaimId, ProgramId};
+
+/// What a spawn starts in the world.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// What it runs after its exec.
+    pub program: ProgramId,
+    /// The claims that it may use, from its fork to its end.
+    pub uses: Vec<ClaimId>,
+}
+
+/// A call of the child's part, between fork and exec.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChildCall {
+    /// Makes a group of its own.
+    NewGroup,
+    /// Asks who it is.
+    Identity,
+    /// Makes a symbolic link.
+    Symlink {
+        /// Directory to make it in.
+        dir: Handle,
+        /// Its name.
+        name: Name,
+        /// Its target text.
+        text: Box<[u8]>,
+    },
+    /// Copies a descriptor to a high number that survives exec.
+    KeepOverExec {
+        /// The descriptor.
+        fd: Handle,
+    },
+}
+
+/// One step that a process asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// A call of the seam.
+    Call(Call),
+    /// A spawn. Two steps: the fork, and later the child's report.
+    Spawn {
+        /// What is started.
+        command: Command,
+        /// What the child is told.
+        plan: ChildPlan,
+    },
+    /// A call between fork and exec.
+    Child(ChildCall),
+    /// The child's part failed: the child ends and its owner is told.
+    ChildFailed(Errno),
+    /// Becomes another program.
+    Exec {
+        /// The program.
+        program: ProgramId,
+        /// The value of its `MORTMAIN_CLAIM`.
+        cookie: Box<[u8]>,
+    },
+    /// Doubles the process; both go on.
+    Fork,
+    /// Closes every descriptor.
+    CloseAll,
+    /// Writes a new file into `files` of the claim that it uses.
+    Touch {
+        /// Name of the file.
+        name: Name,
+    },
+    /// Tells the judge that the claim at this path is in use from now on.
+    Hold {
+        /// The claim.
+        path: PathBytes,
+    },
+    /// Tells the judge that the process does not use the claim any more.
+    GiveUp {
+        /// The claim.
+        claim: ClaimId,
+    },
+    /// Does nothing more until it is killed.
+    Idle,
+    /// Ends.
+    Exit {
+        /// The status.
+        status: i32,
+    },
+    /// Ends, because the program panicked: a finding of its own.
+    Panicked {
+        /// Where, and what it said.
+        message: String,
+    },
+}
+
+impl Request {
+    /// Whether it is a mark, which takes no step of its own: it is done
+    /// together with the answer to the request before it.
+    #[must_use]
+    pub fn is_mark(&self) -> bool {
+        matches!(self, Request::Hold { .. } | Request::GiveUp { .. })
+    }
+}
+
+/// What the world answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Response {
+    /// Of [`Request::Call`].
+    Reply(Answer<Reply>),
+    /// Of [`Request::Spawn`].
+    Spawned(Answer<Pid>),
+    /// Of [`ChildCall::Identity`].
+    Identity(Answer<ChildIdentity>),
+    /// Of what only succeeds or fails.
+    Done(Answer<()>),
+    /// Of [`Request::Fork`]: the child, and `None` in it.
+    Forked(Answer<Option<Pid>>),
+    /// Of [`Request::Hold`].
+    Held(ClaimId),
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // A record in full would hide the rest of the line.
+            Request::Call(Call::Symlink { dir, name, text }) => {
+                write!(f, "symlink {}/{name} of {} bytes", dir.0, text.len())
+            }
+            Request::Call(call) => write!(f, "{call}"),
+            Request::Spawn { .. } => f.write_str("spawn"),
+            Request::Child(ChildCall::NewGroup) => f.write_str("new-group"),
+            Request::Child(ChildCall::Identity) => f.write_str("identity"),
+            Request::Child(ChildCall::Symlink { dir, name, text }) => {
+                write!(f, "symlink {}/{name} of {} bytes", dir.0, text.len())
+            }
+            Request::Child(ChildCall::KeepOverExec { fd }) => {
+                write!(f, "keep-over-exec {}", fd.0)
+            }
+            Request::ChildFailed(errno) => write!(f, "give up before exec: {errno}"),
+            Request::Exec { .. } => f.write_str("exec"),
+            Request::Fork => f.write_str("fork"),
+            Request::CloseAll => f.write_str("close every descriptor"),
+            Request::Touch { name } => write!(f, "write the file {name} into its claim"),
+            Request::Hold { path } => write!(f, "hold {path}"),
+            Request::GiveUp { .. } => f.write_str("give the claim up"),
+            Request::Idle => f.write_str("idle"),
+            Request::Exit { status } => write!(f, "exit {status}"),
+            Request::Panicked { message } => write!(f, "panic: {message}"),
+        }
+    }
+}
+
+impl fmt::Display for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Response::Reply(Ok(reply)) => show_reply(f, reply),
+            Response::Spawned(Ok(pid)) | Response::Forked(Ok(Some(pid))) => {
+                write!(f, "process {}", pid.0)
+            }
+            Response::Identity(Ok(identity)) => write!(f, "process {}", identity.process.pid.0),
+            Response::Done(Ok(())) | Response::Held(_) => f.write_str("done"),
+            Response::Forked(Ok(None)) => f.write_str("the child"),
+            Response::Reply(Err(errno))
+            | Response::Spawned(Err(errno))
+            | Response::Identity(Err(errno))
+            | Response::Done(Err(errno))
+            | Response::Forked(Err(errno)) => match errno.symbol() {
+                Some(symbol) => f.write_str(symbol),
+                None => write!(f, "error {}", errno.0),
+            },
+        }
+    }
+}
+
+fn show_reply(f: &mut fmt::Formatter<'_>, reply: &Reply) -> fmt::Result {
+    match reply {
+        Reply::Done => f.write_str("done"),
+        Reply::Handle(handle) => write!(f, "{}", handle.0),
+        Reply::Stat(stat) => write!(f, "{}, inode {:#x}", stat.kind.word(), stat.ino),
+        Reply::FsMagic(magic) => write!(f, "{:#x}", magic.0),
+        Reply::Entries(entries) => {
+            let names: Vec<String> = entries.iter().map(|entry| entry.name.to_string()).collect();
+            if names.is_empty() { f.write_str("the end") } else { f.write_str(&names.join(" ")) }
+        }
+        Reply::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
+        Reply::Identity(identity) => write!(f, "process {}", identity.process.pid.0),
+        Reply::Whoami(whoami) => write!(f, "process {}", whoami.pid.0),
+        Reply::Process(process) => {
+            let life = if process.ended() { "a zombie" } else { "alive" };
+            write!(f, "{life}, group {}", process.group.0)
+        }
+        Reply::Pids(pids) => {
+            let pids: Vec<String> = pids.iter().map(|pid| pid.0.to_string()).collect();
+            f.write_str(&pids.join(" "))
+        }
+        Reply::Ending(None) => f.write_str("not yet"),
+        Reply::Ending(Some(ending)) => write!(f, "{ending:?}"),
+        Reply::Number(number) => write!(f, "{number:#x}"),
+    }
+}

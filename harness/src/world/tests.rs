@@ -1,0 +1,390 @@
+//! The machine behaves as Linux does, as far as it behaves at all.
+
+use mortmain::sys::{
+    Answer, Call, ChildPlan, Ending, Errno, Handle, Home, IdName, Kind, Name, PathBytes, Pid,
+    Reply, Wait,
+};
+
+use super::ids::ProgramId;
+use super::request::{ChildCall, Command, Request, Response};
+use super::{Effect, Reaping, Rules, World};
+
+const PROGRAM: ProgramId = ProgramId { index: 0, name: "program" };
+const ONE: Pid = Pid(10);
+const TWO: Pid = Pid(20);
+
+fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).expect("one component")
+}
+
+fn world(reaping: Reaping) -> World {
+    let mut world = World::new(Rules { reaping, ..Rules::default() });
+    world.start(ONE, PROGRAM);
+    world.start(TWO, PROGRAM);
+    world
+}
+
+fn exec(world: &mut World, pid: Pid, request: Request) -> Response {
+    match world.exec(pid, &request) {
+        Effect::Answer(response) => response,
+        other => panic!("{request} was not answered but {other:?}"),
+    }
+}
+
+fn call(world: &mut World, pid: Pid, call: Call) -> Answer<Reply> {
+    match exec(world, pid, Request::Call(call)) {
+        Response::Reply(reply) => reply,
+        other => panic!("a call was answered by {other:?}"),
+    }
+}
+
+fn open(world: &mut World, pid: Pid, open: Call) -> Handle {
+    match call(world, pid, open) {
+        Ok(Reply::Handle(handle)) => handle,
+        other => panic!("it was not opened but {other:?}"),
+    }
+}
+
+fn root(world: &mut World, pid: Pid) -> Handle {
+    open(world, pid, Call::OpenRoot { path: World::root_path() })
+}
+
+fn mkdir(world: &mut World, pid: Pid, dir: Handle, text: &str) -> Handle {
+    assert_eq!(call(world, pid, Call::Mkdir { dir, name: name(text) }), Ok(Reply::Done));
+    open(world, pid, Call::OpenDir { dir, name: name(text) })
+}
+
+fn create(world: &mut World, pid: Pid, dir: Handle, text: &str) -> Handle {
+    open(world, pid, Call::CreateFile { dir, name: name(text) })
+}
+
+fn rename(world: &mut World, dir: Handle, from: &str, to: &str) -> Answer<Reply> {
+    call(world, ONE, Call::Rename { dir, from: name(from), to: name(to) })
+}
+
+fn lock(world: &mut World, pid: Pid, fd: Handle) -> Answer<Reply> {
+    call(world, pid, Call::Lock { fd })
+}
+
+fn fork(world: &mut World, pid: Pid) -> Pid {
+    match world.exec(pid, &Request::Fork) {
+        Effect::Forked { child } => child,
+        other => panic!("no fork but {other:?}"),
+    }
+}
+
+fn exit(world: &mut World, pid: Pid, status: i32) {
+    assert_eq!(world.exec(pid, &Request::Exit { status }), Effect::Ended);
+}
+
+fn tree(world: &World) -> Vec<String> {
+    world.tree().iter().map(PathBytes::to_string).collect()
+}
+
+#[test]
+fn a_lock_is_the_descriptions_and_falls_with_its_last_descriptor() {
+    let mut world = world(Reaping::AtOnce);
+    let mine = root(&mut world, ONE);
+    let theirs = root(&mut world, TWO);
+    assert_eq!(lock(&mut world, ONE, mine), Ok(Reply::Done));
+    assert_eq!(lock(&mut world, ONE, mine), Ok(Reply::Done), "again, by the same description");
+    assert_eq!(lock(&mut world, TWO, theirs), Err(Errno::EAGAIN));
+
+    let child = fork(&mut world, ONE);
+    world.kill(ONE);
+    assert_eq!(lock(&mut world, TWO, theirs), Err(Errno::EAGAIN), "the child has a copy");
+    world.kill(child);
+    assert_eq!(lock(&mut world, TWO, theirs), Ok(Reply::Done));
+}
+
+#[test]
+fn any_sharer_gives_a_lock_back() {
+    let mut world = world(Reaping::AtOnce);
+    let mine = root(&mut world, ONE);
+    let theirs = root(&mut world, TWO);
+    lock(&mut world, ONE, mine).expect("it is free");
+    let child = fork(&mut world, ONE);
+    assert_eq!(call(&mut world, child, Call::Unlock { fd: mine }), Ok(Reply::Done));
+    assert_eq!(lock(&mut world, TWO, theirs), Ok(Reply::Done));
+    let mine_again = root(&mut world, ONE);
+    assert_eq!(call(&mut world, ONE, Call::Unlock { fd: mine_again }), Ok(Reply::Done));
+    assert_eq!(lock(&mut world, ONE, mine), Err(Errno::EAGAIN), "not another description's");
+}
+
+#[test]
+fn exec_closes_what_is_not_kept() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let lease = mkdir(&mut world, ONE, dir, "lease");
+    let entry = create(&mut world, ONE, dir, "entry");
+    lock(&mut world, ONE, lease).expect("it is free");
+    lock(&mut world, ONE, entry).expect("it is free");
+    let child = fork(&mut world, ONE);
+    let kept = Request::Child(ChildCall::KeepOverExec { fd: entry });
+    assert_eq!(exec(&mut world, child, kept), Response::Done(Ok(())));
+    world.kill(ONE);
+    let image = Request::Exec { program: PROGRAM, cookie: Box::default() };
+    assert_eq!(world.exec(child, &image), Effect::Image(PROGRAM));
+
+    let theirs = root(&mut world, TWO);
+    let lease = open(&mut world, TWO, Call::OpenDir { dir: theirs, name: name("lease") });
+    let entry = open(&mut world, TWO, Call::OpenFile { dir: theirs, name: name("entry") });
+    assert_eq!(lock(&mut world, TWO, lease), Ok(Reply::Done));
+    assert_eq!(lock(&mut world, TWO, entry), Err(Errno::EAGAIN));
+    exec(&mut world, child, Request::CloseAll);
+    assert_eq!(lock(&mut world, TWO, entry), Ok(Reply::Done));
+}
+
+#[test]
+fn descriptors_are_the_lowest_that_are_free_and_belong_to_one_process() {
+    let mut world = world(Reaping::AtOnce);
+    let first = root(&mut world, ONE);
+    let second = root(&mut world, ONE);
+    assert_eq!((first, second), (Handle(3), Handle(4)));
+    call(&mut world, ONE, Call::Close { fd: first }).expect("it is open");
+    assert_eq!(root(&mut world, ONE), Handle(3));
+    assert_eq!(call(&mut world, TWO, Call::Close { fd: first }), Err(Errno::EBADF));
+}
+
+#[test]
+fn rename_replaces_what_posix_lets_it_replace() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let full = mkdir(&mut world, ONE, dir, "full");
+    create(&mut world, ONE, full, "inside");
+    mkdir(&mut world, ONE, dir, "empty");
+    create(&mut world, ONE, dir, "file");
+
+    assert_eq!(rename(&mut world, dir, "empty", "full"), Err(Errno::ENOTEMPTY));
+    assert_eq!(rename(&mut world, dir, "empty", "file"), Err(Errno::ENOTDIR));
+    assert_eq!(rename(&mut world, dir, "file", "empty"), Err(Errno::EISDIR));
+    assert_eq!(rename(&mut world, dir, "none", "file"), Err(Errno::ENOENT));
+    assert_eq!(rename(&mut world, dir, "file", "file"), Ok(Reply::Done));
+    assert_eq!(rename(&mut world, dir, "full", "empty"), Ok(Reply::Done));
+    assert_eq!(tree(&world), ["empty", "empty/inside", "file"]);
+}
+
+#[test]
+fn a_directory_that_is_removed_and_held_is_empty_and_takes_nothing() {
+    let mut world = world(Reaping::AtOnce);
+    let top = root(&mut world, ONE);
+    let dir = mkdir(&mut world, ONE, top, "dir");
+    let inside = create(&mut world, ONE, dir, "inside");
+    let rmdir = Call::Rmdir { dir: top, name: name("dir") };
+    assert_eq!(call(&mut world, ONE, rmdir.clone()), Err(Errno::ENOTEMPTY));
+    let unlink = Call::Unlink { dir, name: name("inside") };
+    assert_eq!(call(&mut world, ONE, unlink), Ok(Reply::Done));
+    assert_eq!(call(&mut world, ONE, rmdir), Ok(Reply::Done));
+
+    let listing = call(&mut world, ONE, Call::ReadDir { dir, restart: true });
+    assert_eq!(listing, Ok(Reply::Entries(Vec::new())));
+    let again = Call::Mkdir { dir, name: name("inside") };
+    assert_eq!(call(&mut world, ONE, again), Err(Errno::ENOENT));
+    assert!(matches!(call(&mut world, ONE, Call::Stat { fd: inside }), Ok(Reply::Stat(_))));
+
+    // With the last handles the inodes go, so that the state is as before.
+    exec(&mut world, ONE, Request::CloseAll);
+    world.kill(ONE);
+    let fresh = {
+        let mut fresh = World::new(Rules::default());
+        fresh.start(TWO, PROGRAM);
+        fresh
+    };
+    assert_eq!(world.fingerprint(), fresh.fingerprint());
+}
+
+#[test]
+fn a_link_is_never_followed() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let link = Call::Symlink { dir, name: name("link"), text: b"/r".as_slice().into() };
+    assert_eq!(call(&mut world, ONE, link), Ok(Reply::Done));
+    let link = || name("link");
+    assert_eq!(call(&mut world, ONE, Call::OpenDir { dir, name: link() }), Err(Errno::ELOOP));
+    assert_eq!(call(&mut world, ONE, Call::OpenFile { dir, name: link() }), Err(Errno::ELOOP));
+    let text = call(&mut world, ONE, Call::Readlink { dir, name: link() });
+    assert_eq!(text, Ok(Reply::Bytes(b"/r".to_vec())));
+    match call(&mut world, ONE, Call::StatAt { dir, name: link() }) {
+        Ok(Reply::Stat(stat)) => assert_eq!(stat.kind, Kind::Link),
+        other => panic!("{other:?}"),
+    }
+    let path = World::root_path().join(b"link");
+    assert_eq!(call(&mut world, ONE, Call::OpenRoot { path }), Err(Errno::ELOOP));
+}
+
+#[test]
+fn a_listing_goes_on_where_it_was() {
+    let rules = Rules { entries_a_read: 2, ..Rules::default() };
+    let mut world = World::new(rules);
+    world.start(ONE, PROGRAM);
+    let dir = root(&mut world, ONE);
+    for text in ["d", "b", "a", "c", "e"] {
+        create(&mut world, ONE, dir, text);
+    }
+    let mut next = |restart| match call(&mut world, ONE, Call::ReadDir { dir, restart }) {
+        Ok(Reply::Entries(entries)) => {
+            entries.iter().map(|entry| entry.name.to_string()).collect::<Vec<_>>()
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(next(true), ["a", "b"]);
+    assert_eq!(next(false), ["c", "d"]);
+    assert_eq!(next(false), ["e"]);
+    assert_eq!(next(false), [""; 0]);
+    assert_eq!(next(true), ["a", "b"]);
+}
+
+#[test]
+fn a_child_is_a_zombie_until_its_parent_reaps_it() {
+    let mut world = world(Reaping::AtOnce);
+    let child = fork(&mut world, ONE);
+    let wait = |reap| Call::Wait { pid: child, wait: Wait::Forever, reap };
+    assert!(!world.enabled(ONE, &Request::Call(wait(true))));
+    let ask = Call::Wait { pid: child, wait: Wait::AtMost(5), reap: true };
+    assert_eq!(call(&mut world, ONE, ask), Ok(Reply::Ending(None)));
+
+    exit(&mut world, child, 3);
+    let existing = |pid| Call::ProcessExists { pid };
+    assert_eq!(call(&mut world, TWO, existing(child)), Ok(Reply::Done));
+    match call(&mut world, TWO, Call::Process { pid: child }) {
+        Ok(Reply::Process(process)) => assert!(process.ended()),
+        other => panic!("{other:?}"),
+    }
+    let ending = Ok(Reply::Ending(Some(Ending::Exited(3))));
+    assert!(world.enabled(ONE, &Request::Call(wait(true))));
+    assert_eq!(call(&mut world, ONE, wait(false)), ending);
+    assert_eq!(call(&mut world, ONE, wait(true)), ending);
+    assert_eq!(call(&mut world, ONE, wait(true)), Err(Errno::ECHILD));
+    assert_eq!(call(&mut world, TWO, existing(child)), Err(Errno::ESRCH));
+}
+
+#[test]
+fn orphans_are_inits_to_reap() {
+    for (reaping, want) in [(Reaping::AtOnce, Err(Errno::ESRCH)), (Reaping::Never, Ok(Reply::Done))]
+    {
+        let mut world = world(reaping);
+        let child = fork(&mut world, ONE);
+        let grandchild = fork(&mut world, child);
+        exit(&mut world, child, 0);
+        world.kill(ONE);
+        for pid in [ONE, child] {
+            assert_eq!(call(&mut world, TWO, Call::ProcessExists { pid }), want, "{pid:?}");
+        }
+        assert!(world.lives(grandchild));
+        exit(&mut world, grandchild, 0);
+        assert_eq!(call(&mut world, TWO, Call::ProcessExists { pid: grandchild }), want);
+    }
+}
+
+#[test]
+fn a_group_exists_as_long_as_a_member_or_its_zombie() {
+    let mut world = world(Reaping::AtOnce);
+    let leader = fork(&mut world, ONE);
+    exec(&mut world, leader, Request::Child(ChildCall::NewGroup));
+    let member = fork(&mut world, leader);
+    let exists = Call::GroupExists { group: leader };
+    exit(&mut world, leader, 0);
+    assert_eq!(call(&mut world, TWO, exists.clone()), Ok(Reply::Done));
+    assert_eq!(call(&mut world, ONE, Call::KillGroup { group: leader }), Ok(Reply::Done));
+    assert!(!world.lives(member));
+    assert_eq!(call(&mut world, TWO, exists.clone()), Ok(Reply::Done), "the leader's zombie");
+    let reap = Call::Wait { pid: leader, wait: Wait::Forever, reap: true };
+    assert_eq!(call(&mut world, ONE, reap), Ok(Reply::Ending(Some(Ending::Exited(0)))));
+    assert_eq!(call(&mut world, TWO, exists), Err(Errno::ESRCH));
+}
+
+#[test]
+fn independent_steps_lead_to_the_same_world_in_either_order() {
+    let steps = |first: Pid, second: Pid| {
+        let mut world = world(Reaping::AtOnce);
+        for pid in [first, second] {
+            let dir = root(&mut world, pid);
+            mkdir(&mut world, pid, dir, &format!("of-{}", pid.0));
+            call(&mut world, pid, Call::Random).expect("it cannot fail");
+            fork(&mut world, pid);
+        }
+        world.fingerprint()
+    };
+    assert_eq!(steps(ONE, TWO), steps(TWO, ONE));
+}
+
+/// A claim `/r/c` with its `files`, held by ONE.
+fn held_claim(world: &mut World) -> Handle {
+    let dir = root(world, ONE);
+    let claim = mkdir(world, ONE, dir, "c");
+    mkdir(world, ONE, claim, "files");
+    let hold = Request::Hold { path: World::root_path().join(b"c") };
+    assert!(matches!(exec(world, ONE, hold), Response::Held(_)));
+    assert_eq!(world.harm(), None);
+    dir
+}
+
+#[test]
+fn a_claim_that_is_moved_while_in_use_is_harm() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = held_claim(&mut world);
+    rename(&mut world, dir, "c", "d").expect("it is there");
+    let harm = world.harm().expect("the owner uses it");
+    assert_eq!((harm.path.to_string(), harm.users), ("/r/c".into(), vec![ONE]));
+    assert_eq!(harm.missing, PathBytes::default());
+    // Nobody uses it any more.
+    world.kill(ONE);
+    assert_eq!(world.harm(), None);
+    assert!(!world.in_use());
+}
+
+#[test]
+fn what_a_user_wrote_must_stay() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = held_claim(&mut world);
+    let touch = Request::Touch { name: name("work") };
+    assert_eq!(exec(&mut world, ONE, touch.clone()), Response::Done(Ok(())));
+    assert_eq!(exec(&mut world, ONE, touch.clone()), Response::Done(Err(Errno::EEXIST)));
+    assert_eq!(exec(&mut world, TWO, touch), Response::Done(Err(Errno::ENOENT)), "no user");
+    let claim = open(&mut world, ONE, Call::OpenDir { dir, name: name("c") });
+    let files = open(&mut world, ONE, Call::OpenDir { dir: claim, name: name("files") });
+    call(&mut world, ONE, Call::Unlink { dir: files, name: name("work") }).expect("it is there");
+    let harm = world.harm().expect("the owner relies on it");
+    assert_eq!(harm.missing.to_string(), "files/work");
+}
+
+#[test]
+fn a_spawn_is_a_fork_and_a_report() {
+    let spawn = || Request::Spawn {
+        command: Command { program: PROGRAM, uses: Vec::new() },
+        plan: ChildPlan {
+            commands: Handle(3),
+            id_name: IdName::new(0),
+            lock: Handle(4),
+            home: Home { boot: [0; 16], pid_ns: 0, time_ns: 0 },
+            uid: 0,
+            gid: 0,
+            cookie: Box::default(),
+        },
+    };
+    let born = |world: &mut World| match world.exec(ONE, &spawn()) {
+        Effect::Born { child } => child,
+        other => panic!("no child but {other:?}"),
+    };
+    // The child gets to its exec.
+    let mut world = world(Reaping::AtOnce);
+    let child = born(&mut world);
+    assert!(!world.enabled(ONE, &spawn()));
+    let image = Request::Exec { program: PROGRAM, cookie: Box::default() };
+    assert_eq!(world.exec(child, &image), Effect::Image(PROGRAM));
+    assert!(world.enabled(ONE, &spawn()));
+    assert_eq!(exec(&mut world, ONE, spawn()), Response::Spawned(Ok(child)));
+
+    // It does not: the owner is told why, and has nothing to reap.
+    let child = born(&mut world);
+    assert_eq!(world.exec(child, &Request::ChildFailed(Errno::ENOSPC)), Effect::Ended);
+    let failed = Response::Spawned(Err(Errno::ENOSPC));
+    assert_eq!(exec(&mut world, ONE, spawn()), failed);
+    let exists = Call::ProcessExists { pid: child };
+    assert_eq!(call(&mut world, ONE, exists), Err(Errno::ESRCH));
+
+    // It is killed: for the owner this looks like an exec.
+    let child = born(&mut world);
+    world.kill(child);
+    assert_eq!(exec(&mut world, ONE, spawn()), Response::Spawned(Ok(child)));
+}
