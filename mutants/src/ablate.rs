@@ -1,0 +1,281 @@
+//! The command `ablate`: every named check is removed in turn, and a test must notice.
+//!
+//! Order of work: plan, confine, build and run everything unchanged, then for each
+//! check edit, build, search, undo. Quick suites come first; the first killer ends the
+//! search.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+
+use crate::builder::{Build, Builder, TestBinaries};
+use crate::catalogue::{self, Removal};
+use crate::cli::AblateOptions;
+use crate::confine::Confinement;
+use crate::exit::{Exit, Stop};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::report::{self, Outcome, Verdict};
+use crate::run::{Answer, Baseline, Runner};
+use crate::suite::{Kind, Suite};
+use crate::tree::Scratch;
+use crate::workspace::Workspace;
+
+/// How much of the output of a failing test or build is shown.
+const SHOWN_LINES: usize = 40;
+
+pub(crate) fn ablate(options: &AblateOptions) -> anyhow::Result<Exit> {
+    options.color.write_global();
+    if options.die_with_parent {
+        set_pdeathsig(Signal::SIGKILL).context("cannot tie this process to its parent")?;
+    }
+    let workspace = Workspace::find(options.manifest_path.as_deref())?;
+    if options.list {
+        let removals = catalogue::plan(&workspace, &workspace.root)?;
+        let selected = select(&removals, options)?;
+        report::list(&selected, options.json)?;
+        return Ok(Exit::Proved);
+    }
+
+    let scratch = Scratch::take(&workspace.target_directory)?;
+    scratch.synchronise(&workspace.root)?;
+    let removals = catalogue::plan(&workspace, &scratch.tree())?;
+    let selected = select(&removals, options)?;
+
+    let interrupt = Interrupt::watch().context("cannot watch for signals")?;
+    let confinement = Confinement {
+        keep: vec![workspace.root.clone(), scratch.root().to_owned()],
+        cover: scratch.test_directory(),
+    };
+    confinement.probe(&interrupt)?;
+    let run = Run {
+        options,
+        scratch: &scratch,
+        builder: Builder {
+            scratch: &scratch,
+            workspace: &workspace,
+            jobs: options.jobs,
+            interrupt: &interrupt,
+        },
+        runner: Runner {
+            scratch: &scratch,
+            confinement: &confinement,
+            interrupt: &interrupt,
+            jobs: options.jobs,
+            timeout: options.timeout,
+        },
+        interrupt: &interrupt,
+        progress: Progress::new(selected.len(), options.verbose),
+    };
+    run.all(&selected)
+}
+
+/// The removals that the command line asks for.
+fn select<'a>(
+    removals: &'a [Removal],
+    options: &AblateOptions,
+) -> anyhow::Result<Vec<&'a Removal>> {
+    let (checks, rules) = (&options.checks, &options.rules);
+    for id in checks {
+        if !removals.iter().any(|removal| removal.check.id == *id) {
+            return Err(Stop::new(Exit::NothingMatched, format!("no check is named {id}")).into());
+        }
+    }
+    for rule in rules {
+        if !removals.iter().any(|removal| removal.check.rule() == rule) {
+            return Err(
+                Stop::new(Exit::NothingMatched, format!("no check is of rule {rule}")).into()
+            );
+        }
+    }
+    let all = checks.is_empty() && rules.is_empty();
+    let wanted = |removal: &&Removal| {
+        let check = &removal.check;
+        all || checks.contains(&check.id) || rules.iter().any(|rule| rule == check.rule())
+    };
+    let selected: Vec<&Removal> = removals.iter().filter(wanted).collect();
+    if selected.is_empty() {
+        return Err(Stop::new(Exit::NothingMatched, "there is no check in the workspace").into());
+    }
+    Ok(selected)
+}
+
+/// Everything that a run needs.
+struct Run<'a> {
+    options: &'a AblateOptions,
+    scratch: &'a Scratch,
+    builder: Builder<'a>,
+    runner: Runner<'a>,
+    interrupt: &'a Interrupt,
+    progress: Progress,
+}
+
+/// A suite with the time that it takes unchanged.
+struct Timed {
+    suite: Suite,
+    usual: Duration,
+}
+
+impl Run<'_> {
+    fn all(self, selected: &[&Removal]) -> anyhow::Result<Exit> {
+        let started = Instant::now();
+        let mut outcomes: Vec<Outcome<'_>> = Vec::new();
+        let mut failure = None;
+        if let Some(suites) = self.baseline()? {
+            for &removal in selected {
+                if self.interrupt.seen() {
+                    break;
+                }
+                let begun = Instant::now();
+                let verdict = match self.one(removal, &suites) {
+                    Ok(verdict) => verdict,
+                    Err(error) => {
+                        failure = Some(error.context(removal.check.id.clone()));
+                        break;
+                    }
+                };
+                let outcome = Outcome { removal, verdict, took: begun.elapsed() };
+                let seconds = outcome.took.as_secs_f64();
+                let id = &removal.check.id;
+                self.progress.done(outcome.verdict.word(), format_args!("{id} ({seconds:.1} s)"));
+                self.progress.advance();
+                if self.options.json {
+                    report::json(&outcome)?;
+                }
+                let enough =
+                    self.options.fail_fast && !matches!(outcome.verdict, Verdict::Proved(_));
+                outcomes.push(outcome);
+                if enough {
+                    break;
+                }
+            }
+        }
+        let untried = selected.len() - outcomes.len();
+        drop(self.progress);
+        if !self.options.json {
+            report::table(&outcomes, untried, started.elapsed())?;
+        }
+        // What was found before is worth its time all the same.
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(report::exit(&outcomes, untried)),
+        }
+    }
+
+    /// Builds and runs everything unchanged. Gives the suites, quickest first within
+    /// each kind, or nothing when it was interrupted.
+    fn baseline(&self) -> anyhow::Result<Option<Vec<Timed>>> {
+        let begun = Instant::now();
+        self.progress.doing("building everything unchanged");
+        let binaries = match self.builder.build()? {
+            Build::Done(binaries) => binaries,
+            Build::Interrupted => return Ok(None),
+            Build::Failed { reason, log } => {
+                let log = last_lines(&log);
+                let message = format!("the unchanged workspace does not build: {reason}\n{log}");
+                return Err(Stop::new(Exit::BaselineFails, message).into());
+            }
+        };
+        let Some(mut suites) = self.runner.suites(&binaries)? else {
+            return Ok(None);
+        };
+        let (kinds, names) = (&self.options.kinds, &self.options.binaries);
+        suites.retain(|suite| {
+            (kinds.is_empty() || kinds.contains(&suite.kind))
+                && (names.is_empty() || names.contains(&suite.binary.name))
+        });
+        if suites.is_empty() {
+            let message = "no test was selected that could notice a removal";
+            return Err(Stop::new(Exit::NothingMatched, message).into());
+        }
+        let mut timed = Vec::new();
+        for suite in suites {
+            self.progress.doing(format_args!("running {} unchanged", suite.binary.name));
+            match self.runner.baseline(&binaries, &suite)? {
+                Baseline::Passed(usual) => timed.push(Timed { suite, usual }),
+                Baseline::Interrupted => return Ok(None),
+                Baseline::Failed { tests, log } => {
+                    let (binary, tests) = (&suite.binary.name, tests.join(", "));
+                    let message = format!(
+                        "tests of {binary} fail in the unchanged workspace: {tests}\n{}",
+                        last_lines(&log)
+                    );
+                    return Err(Stop::new(Exit::BaselineFails, message).into());
+                }
+            }
+        }
+        timed.sort_by_key(|timed| (timed.suite.kind, timed.usual));
+        let counts = Kind::ALL.map(|kind| {
+            let own = timed.iter().filter(|timed| timed.suite.kind == kind);
+            let count: usize = own.map(|timed| timed.suite.tests.len()).sum();
+            format!("{count} {kind}")
+        });
+        let seconds = begun.elapsed().as_secs_f64();
+        let counts = counts.join(", ");
+        self.progress.done("baseline", format_args!("{counts} tests pass ({seconds:.1} s)"));
+        Ok(Some(timed))
+    }
+
+    /// Removes one check, looks for a killer, and puts the check back.
+    fn one(&self, removal: &Removal, suites: &[Timed]) -> anyhow::Result<Verdict> {
+        let id = &removal.check.id;
+        self.progress.doing(format_args!("{id}: building"));
+        let applied = self.scratch.apply(&removal.files)?;
+        let verdict = match self.builder.build()? {
+            Build::Done(binaries) => self.search(id, &binaries, suites)?,
+            Build::Interrupted => Verdict::Interrupted,
+            Build::Failed { reason, log } => {
+                self.log(id, &log)?;
+                Verdict::DoesNotCompile(reason)
+            }
+        };
+        applied.undo()?;
+        Ok(verdict)
+    }
+
+    fn search(
+        &self,
+        id: &str,
+        binaries: &TestBinaries,
+        suites: &[Timed],
+    ) -> anyhow::Result<Verdict> {
+        let (mut all_unsteady, mut all_hung) = (Vec::new(), Vec::new());
+        let mut passed: BTreeMap<Kind, usize> = BTreeMap::new();
+        for Timed { suite, usual } in suites {
+            self.progress.doing(format_args!("{id}: {} ({})", suite.binary.name, suite.kind));
+            match self.runner.search(binaries, suite, *usual)? {
+                Answer::Killed { killer, log } => {
+                    self.log(id, &log)?;
+                    return Ok(Verdict::Proved(killer));
+                }
+                Answer::Interrupted => return Ok(Verdict::Interrupted),
+                Answer::Survived { unsteady, hung } => {
+                    let odd = unsteady.len() + hung.len();
+                    *passed.entry(suite.kind).or_default() += suite.tests.len().saturating_sub(odd);
+                    all_unsteady.extend(unsteady);
+                    all_hung.extend(hung);
+                }
+            }
+        }
+        Ok(if all_hung.is_empty() {
+            Verdict::NotProved { passed, unsteady: all_unsteady }
+        } else {
+            Verdict::TimedOut(all_hung)
+        })
+    }
+
+    /// Keeps what a compiler or a test printed.
+    fn log(&self, id: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.scratch.logs().join(format!("{id}.txt"));
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+}

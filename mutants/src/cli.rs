@@ -1,0 +1,158 @@
+//! The command line: options, their defaults, and the exit codes that its help tells.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::suite::Kind;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+   0  every check that was asked for is proved
+   1  a check is not proved
+   2  wrong usage
+   3  not decided: a time-out or an interruption
+   4  no check, or no test, matched
+   5  the unchanged workspace does not pass its tests
+   7  comments and catalogue do not fit together
+  70  internal error
+  77  the platform cannot confine the tests, so none was run";
+
+/// Takes safety checks out of a copy of a workspace and looks for tests that notice
+#[derive(Debug, Parser)]
+#[command(name = "mortmain-mutants", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Take out each named check in turn and print the test that fails for it
+    #[command(after_help = EXIT_CODES)]
+    Ablate(AblateOptions),
+    /// Run a program confined (used by this program on itself)
+    #[command(hide = true, name = crate::confine::SUBCOMMAND)]
+    Confined(ConfinedOrder),
+    /// Check from the inside that a confinement holds (used by this program on itself)
+    #[command(hide = true)]
+    Probe(ProbeOrder),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AblateOptions {
+    /// Only this check; may be given more than once
+    #[arg(long = "check", value_name = "ID", help_heading = "Selection")]
+    pub(crate) checks: Vec<String>,
+
+    /// Only the checks of this rule, such as l3; may be given more than once
+    #[arg(long = "rule", value_name = "RULE", help_heading = "Selection")]
+    pub(crate) rules: Vec<String>,
+
+    /// Only tests of this kind; may be given more than once
+    #[arg(long = "kind", value_name = "KIND", help_heading = "Selection")]
+    pub(crate) kinds: Vec<Kind>,
+
+    /// Only tests of this test binary; may be given more than once
+    #[arg(long = "binary", value_name = "NAME", help_heading = "Selection")]
+    pub(crate) binaries: Vec<String>,
+
+    /// Print the checks and how each would be removed, and run nothing
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) list: bool,
+
+    /// Manifest of the workspace [default: the one around the current directory]
+    #[arg(long, value_name = "PATH", help_heading = "Selection")]
+    pub(crate) manifest_path: Option<PathBuf>,
+
+    /// Stop at the first check that is not proved; without it all are tried
+    #[arg(long, help_heading = "Execution")]
+    pub(crate) fail_fast: bool,
+
+    /// Longest time for one test binary; quick ones get less, ten times what they took
+    /// unchanged and ten seconds
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = parse_duration, help_heading = "Execution")]
+    pub(crate) timeout: Duration,
+
+    /// Compiler processes and test threads at once; host tests always run alone
+    #[arg(short, long, value_name = "N", default_value_t = default_jobs(), value_parser = clap::value_parser!(u16).range(1..), help_heading = "Execution")]
+    pub(crate) jobs: u16,
+
+    /// End when the process that started this one ends
+    #[arg(long, hide = true)]
+    pub(crate) die_with_parent: bool,
+
+    /// Print one JSON object per line
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+
+    /// Say each step as it begins, also without a terminal
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) verbose: bool,
+
+    #[command(flatten)]
+    pub(crate) color: colorchoice_clap::Color,
+}
+
+/// A program and the confinement it is to run in.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConfinedOrder {
+    /// Make everything read-only
+    #[arg(long)]
+    pub(crate) read_only: bool,
+
+    /// Stays visible where a directory above it is covered
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Vec<PathBuf>,
+
+    /// Gets an empty directory in memory over it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cover: Vec<PathBuf>,
+
+    #[arg(last = true, required = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProbeOrder {
+    /// A directory in which nothing can be created
+    #[arg(long, value_name = "DIR")]
+    pub(crate) read_only: Vec<PathBuf>,
+
+    /// A directory in which a file can be created
+    #[arg(long, value_name = "DIR")]
+    pub(crate) writable: Vec<PathBuf>,
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration.is_zero() {
+        return Err("must be longer than nothing".to_owned());
+    }
+    Ok(duration)
+}
+
+fn default_jobs() -> u16 {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    u16::try_from(cores).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_timeout_of_nothing_is_refused() {
+        let line = ["mortmain-mutants", "ablate", "--timeout", "0s"];
+        let error = Arguments::try_parse_from(line).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::ValueValidation);
+    }
+}

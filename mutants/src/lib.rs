@@ -1,0 +1,56 @@
+//! Proves that the safety checks of a workspace are load-bearing: each is taken
+//! out, in a copy, and a test must fail because of it.
+//!
+//! A check stands in the source under a comment `// CHECK(rule-slug): why` (module
+//! `checks`). Its removal is the deletion of what the comment heads, or an edit that
+//! `mutants/checks.toml` gives (`catalogue`). The command `ablate` takes the checks in
+//! turn: it edits a copy of the workspace (`tree`), builds it (`builder`), and looks for
+//! a test that fails (`run`).
+//!
+//! Invariants:
+//! * The source tree is only read. Everything is written below `ablate/` in the
+//!   target directory.
+//! * No test of a mutated build runs unconfined (`confine`): a program that deletes
+//!   directories and has lost a safety check is dangerous. Where there is no
+//!   confinement, nothing runs.
+//! * Nothing outlives the command, however it ends.
+//! * A check counts as proved only if a test fails twice with the removal and
+//!   passed without it. A time-out and a build that fails prove nothing.
+//!
+//! What it deliberately does not do: it makes one build per check and knows no
+//! operators but removal.
+
+mod ablate;
+mod builder;
+mod catalogue;
+mod checks;
+mod cli;
+mod confine;
+mod edit;
+mod exit;
+mod interrupt;
+mod process;
+mod progress;
+mod raw;
+mod report;
+mod run;
+mod suite;
+mod tree;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    if let Some(code) = builder::as_compiler_wrapper() {
+        return code;
+    }
+    let arguments = cli::Arguments::parse();
+    match arguments.command {
+        cli::Command::Ablate(options) => exit::report(ablate::ablate(&options)),
+        cli::Command::Confined(order) => confine::main(&order),
+        cli::Command::Probe(order) => confine::probe_main(&order),
+    }
+}

@@ -1,0 +1,363 @@
+//! The copy of the workspace in which checks are removed.
+//!
+//! Layout, below the target directory of the workspace:
+//!
+//! ```text
+//! ablate/lock      held while a run uses the rest, and a CACHEDIR.TAG beside it
+//! ablate/tree/     the copy
+//! ablate/target/   what is built from it
+//! ablate/log/      a file for each check: what the compiler and the tests printed
+//! ```
+//!
+//! Invariants:
+//! * After [`Scratch::synchronise`] the copy is equal to the source, whatever a killed
+//!   run has left in it. Files that are equal keep their time of change, so that cargo
+//!   builds again only what differs.
+//! * A removal is undone when its [`Applied`] ends, also by a panic.
+//!
+//! What it deliberately does not do: it copies no build output (directories with a
+//! `CACHEDIR.TAG`), no `.git`, and nothing that is neither file, directory nor link.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::exit::{Exit, Stop};
+
+/// The first line is the standard's.
+const CACHE_TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55
+# Made by mortmain-mutants. See https://bford.info/cachedir/
+";
+
+/// The directory that one run at a time has for itself.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    root: PathBuf,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Takes the scratch directory below a target directory, making it if needed.
+    ///
+    /// # Errors
+    ///
+    /// [`Exit::Undecided`] when another run has it.
+    pub(crate) fn take(target_directory: &Path) -> anyhow::Result<Scratch> {
+        let root = target_directory.join("ablate");
+        let make = |path: &Path| {
+            fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+        };
+        make(&root)?;
+        let root = fs::canonicalize(&root)?;
+        let lock = File::create(root.join("lock")).context("cannot make the lock file")?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another run is at work in {}", root.display());
+                return Err(Stop::new(Exit::Undecided, message).into());
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", root.display()));
+            }
+        }
+        // Backups leave it out, and so does a copy of a tree that it is in.
+        fs::write(root.join("CACHEDIR.TAG"), CACHE_TAG).context("cannot write CACHEDIR.TAG")?;
+        let scratch = Scratch { root, _lock: lock };
+        remove(&scratch.logs())?;
+        for path in [scratch.tree(), scratch.test_directory(), scratch.logs()] {
+            make(&path)?;
+        }
+        Ok(scratch)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.root.join("tree")
+    }
+
+    pub(crate) fn target(&self) -> PathBuf {
+        self.root.join("target")
+    }
+
+    /// Where cargo tells integration tests to put their files.
+    pub(crate) fn test_directory(&self) -> PathBuf {
+        self.target().join("tmp")
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.root.join("log")
+    }
+
+    /// Makes the copy equal to `source`, which may hold the scratch directory itself.
+    pub(crate) fn synchronise(&self, source: &Path) -> anyhow::Result<()> {
+        synchronise(source, &self.tree()).context("cannot copy the workspace")
+    }
+
+    /// Writes changed files into the copy, until the value that is returned ends.
+    pub(crate) fn apply(&self, files: &BTreeMap<PathBuf, String>) -> anyhow::Result<Applied> {
+        let mut applied = Applied { originals: Vec::new() };
+        for (file, text) in files {
+            let path = self.tree().join(file);
+            let context = || format!("cannot change {}", path.display());
+            let original = fs::read(&path).with_context(context)?;
+            applied.originals.push((path.clone(), original));
+            fs::write(&path, text).with_context(context)?;
+        }
+        Ok(applied)
+    }
+}
+
+/// A removal that is in the copy now.
+#[derive(Debug)]
+#[must_use = "the removal is undone when this ends"]
+pub(crate) struct Applied {
+    originals: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Applied {
+    /// Puts the files back, and says so if that fails.
+    pub(crate) fn undo(mut self) -> anyhow::Result<()> {
+        while let Some((path, original)) = self.originals.pop() {
+            fs::write(&path, original)
+                .with_context(|| format!("cannot put {} back", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        for (path, original) in self.originals.drain(..) {
+            // The next run compares contents and repairs what stays wrong here.
+            let _ = fs::write(path, original);
+        }
+    }
+}
+
+/// Makes the directory `copy` equal to the directory `source`.
+fn synchronise(source: &Path, copy: &Path) -> io::Result<()> {
+    let mut wanted = Vec::new();
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let from = entry.path();
+        let to = copy.join(&name);
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            if name == OsStr::new(".git") || from.join("CACHEDIR.TAG").exists() {
+                continue;
+            }
+            if !is_directory(&to)? {
+                remove(&to)?;
+                fs::create_dir(&to)?;
+            }
+            synchronise(&from, &to)?;
+        } else if kind.is_symlink() {
+            let target = fs::read_link(&from)?;
+            if fs::read_link(&to).ok().as_ref() != Some(&target) {
+                remove(&to)?;
+                symlink(target, &to)?;
+            }
+        } else if fs::metadata(&from)?.is_file() {
+            copy_file(&from, &to)?;
+        } else {
+            continue;
+        }
+        wanted.push(name);
+    }
+    for entry in fs::read_dir(copy)? {
+        let entry = entry?;
+        if !wanted.contains(&entry.file_name()) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let content = fs::read(from)?;
+    let permissions = fs::metadata(from)?.permissions();
+    if let Ok(metadata) = fs::symlink_metadata(to) {
+        let same = metadata.is_file()
+            && metadata.permissions().mode() == permissions.mode()
+            && fs::read(to)? == content;
+        if same {
+            return Ok(());
+        }
+        remove(to)?;
+    }
+    fs::write(to, content)?;
+    fs::set_permissions(to, permissions)
+}
+
+fn is_directory(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(metadata.is_dir()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes whatever is at the path, following no link. That nothing is there is fine.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            for entry in fs::read_dir(path)? {
+                remove(&entry?.path())?;
+            }
+            fs::remove_dir(path)
+        }
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of this test's own, empty at its start and gone at its end.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(tag: &str) -> Directory {
+            let exe = std::env::current_exe().unwrap();
+            // OK because a test binary is in `deps` below the profile's directory.
+            let path = exe.ancestors().nth(2).unwrap().join(format!("mutants-tree-{tag}"));
+            remove(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+            Directory(path)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            remove(&self.0).unwrap();
+        }
+    }
+
+    fn put(path: PathBuf, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Every path below, with the content of files and the targets of links.
+    fn listing(root: &Path) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut directories = vec![PathBuf::new()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(root.join(&directory)).unwrap() {
+                let entry = entry.unwrap();
+                let path = directory.join(entry.file_name());
+                let kind = entry.file_type().unwrap();
+                let content = if kind.is_dir() {
+                    directories.push(path.clone());
+                    "/".to_owned()
+                } else if kind.is_symlink() {
+                    format!("-> {}", fs::read_link(entry.path()).unwrap().display())
+                } else {
+                    let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+                    format!("{mode:o} {}", fs::read_to_string(entry.path()).unwrap())
+                };
+                lines.push(format!("{} {content}", path.display()));
+            }
+        }
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn the_copy_is_made_equal_whatever_was_there() {
+        let base = Directory::new("equal");
+        let (source, copy) = (base.0.join("source"), base.0.join("copy"));
+        put(source.join("src/lib.rs"), "code");
+        put(source.join("ci/run"), "#!");
+        fs::set_permissions(source.join("ci/run"), fs::Permissions::from_mode(0o755)).unwrap();
+        symlink("src/lib.rs", source.join("link")).unwrap();
+        let wanted = listing(&source);
+        put(source.join(".git/HEAD"), "not copied");
+        put(source.join("build/CACHEDIR.TAG"), "not copied");
+
+        put(copy.join("src/lib.rs"), "edit");
+        put(copy.join("src/gone.rs"), "gone");
+        put(copy.join("ci/run/was/a/directory"), "gone");
+        put(copy.join("link"), "was a file");
+        symlink("/nonexistent", copy.join("dangling")).unwrap();
+
+        synchronise(&source, &copy).unwrap();
+        assert_eq!(listing(&copy), wanted);
+    }
+
+    #[test]
+    fn the_copy_does_not_hold_itself() {
+        let source = Directory::new("itself");
+        put(source.0.join("a.rs"), "code");
+        let scratch = Scratch::take(&source.0.join("target")).unwrap();
+        for _ in 0..2 {
+            scratch.synchronise(&source.0).unwrap();
+            let copied = listing(&scratch.tree());
+            let names: Vec<_> = copied.iter().map(|line| line.split(' ').next()).collect();
+            assert_eq!(names, [Some("a.rs"), Some("target")]);
+        }
+    }
+
+    #[test]
+    fn equal_files_keep_their_time() {
+        let base = Directory::new("time");
+        let (source, copy) = (base.0.join("source"), base.0.join("copy"));
+        fs::create_dir(&copy).unwrap();
+        put(source.join("same"), "same");
+        put(source.join("other"), "before");
+        synchronise(&source, &copy).unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH;
+        for name in ["same", "other"] {
+            let file = File::options().write(true).open(copy.join(name)).unwrap();
+            file.set_modified(long_ago).unwrap();
+        }
+        put(source.join("other"), "behind");
+        synchronise(&source, &copy).unwrap();
+        let time = |name| fs::metadata(copy.join(name)).unwrap().modified().unwrap();
+        assert_eq!(time("same"), long_ago);
+        assert_ne!(time("other"), long_ago);
+    }
+
+    #[test]
+    fn a_removal_is_undone_also_by_a_panic() {
+        let base = Directory::new("undo");
+        let scratch = Scratch::take(&base.0).unwrap();
+        let file = scratch.tree().join("a.rs");
+        put(file.clone(), "before");
+        let files = BTreeMap::from([(PathBuf::from("a.rs"), "after".to_owned())]);
+
+        let applied = scratch.apply(&files).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after");
+        applied.undo().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+
+        let panicked = std::panic::catch_unwind(|| {
+            let _applied = scratch.apply(&files).unwrap();
+            panic!("in the middle of a run");
+        });
+        assert!(panicked.is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+    }
+
+    #[test]
+    fn one_run_at_a_time_has_the_scratch_directory() {
+        let base = Directory::new("lock");
+        let first = Scratch::take(&base.0).unwrap();
+        let refused = Scratch::take(&base.0).unwrap_err();
+        assert!(refused.to_string().contains("another run is at work"), "{refused:#}");
+        drop(first);
+        assert!(Scratch::take(&base.0).is_ok());
+    }
+}

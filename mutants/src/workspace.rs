@@ -1,0 +1,104 @@
+//! The workspace as cargo tells it: where it is, where it builds, its members.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+
+use crate::exit::{Exit, Stop};
+
+/// A workspace on disk.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) target_directory: PathBuf,
+    pub(crate) members: Vec<Member>,
+}
+
+/// A package of the workspace.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    /// Relative to the root; empty for a package in the root itself.
+    pub(crate) directory: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    workspace_root: PathBuf,
+    target_directory: PathBuf,
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: PathBuf,
+}
+
+impl Workspace {
+    /// Asks cargo for the workspace of `manifest`, or of the current directory.
+    pub(crate) fn find(manifest: Option<&Path>) -> anyhow::Result<Workspace> {
+        let mut command = Command::new(cargo());
+        command.args(["metadata", "--no-deps", "--format-version=1"]);
+        if let Some(manifest) = manifest {
+            command.arg("--manifest-path").arg(manifest);
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it reads manifests, starts nothing and ends by itself"
+        )]
+        let output = command.output().context("cannot start cargo")?;
+        if !output.status.success() {
+            let told = String::from_utf8_lossy(&output.stderr);
+            let told = told.trim().trim_start_matches("error: ");
+            return Err(Stop::new(Exit::Usage, format!("no workspace here: {told}")).into());
+        }
+        let metadata: Metadata =
+            serde_json::from_slice(&output.stdout).context("cannot read cargo's metadata")?;
+        Workspace::from_metadata(metadata)
+    }
+
+    fn from_metadata(metadata: Metadata) -> anyhow::Result<Workspace> {
+        let root = fs::canonicalize(&metadata.workspace_root)
+            .with_context(|| format!("cannot find {}", metadata.workspace_root.display()))?;
+        let mut members = Vec::new();
+        for package in metadata.packages {
+            let manifest = fs::canonicalize(&package.manifest_path)?;
+            let directory = manifest.parent().and_then(|path| path.strip_prefix(&root).ok());
+            let Some(directory) = directory else {
+                bail!(
+                    "the package {} is outside the workspace's directory, so that a copy of \
+                     the directory would not hold it",
+                    package.name
+                );
+            };
+            members.push(Member { name: package.name, directory: directory.to_owned() });
+        }
+        members.sort_by(|a, b| a.directory.cmp(&b.directory));
+        Ok(Workspace { root, target_directory: metadata.target_directory, members })
+    }
+
+    /// The members without this program's own package: the source of this program
+    /// quotes checks, and its tests start it.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.name != own_package())
+    }
+
+    pub(crate) fn has_own_package(&self) -> bool {
+        self.members.iter().any(|member| member.name == own_package())
+    }
+}
+
+/// The name of the package that this program is built from.
+pub(crate) fn own_package() -> &'static str {
+    env!("CARGO_PKG_NAME")
+}
+
+/// The cargo that started this program, or the first in the path.
+pub(crate) fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}

@@ -1,0 +1,216 @@
+//! The command `ablate` on tiny workspaces, from the outside.
+//!
+//! Every test here starts cargo, and real processes in namespaces, so that the binary
+//! is one of the host.
+
+mod support;
+
+mod starts_cargo {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use mortmain_harness::processes::{processes, with_descendants};
+    use mortmain_harness::wait::Watch;
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+    use serde_json::Value;
+
+    use crate::support::{Finished, Fixture, soon};
+
+    /// `check verdict [killer kind]` of each line of JSON.
+    fn verdicts(finished: &Finished) -> Vec<String> {
+        let objects = finished.stdout.lines().map(|line| {
+            let object: Value = serde_json::from_str(line).expect("a line is a JSON object");
+            assert!(line.starts_with(r#"{"schema":1,"#), "{line}");
+            object
+        });
+        let told = objects.map(|object| {
+            let text = |value: &Value| value.as_str().expect("a string").to_owned();
+            let mut told = format!("{} {}", text(&object["check"]), text(&object["verdict"]));
+            if let Some(killer) = object.get("killer") {
+                told += &format!(" {} {}", text(&killer["test"]), text(&killer["kind"]));
+            }
+            told
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn each_check_gets_its_verdict_and_its_killer() {
+        let fixture = Fixture::new("proofs");
+        let source = fs::read(fixture.source().join("src/lib.rs")).unwrap();
+
+        let rules = ["a1", "a2", "a3", "a4", "a5", "a7"].map(|rule| format!("--rule={rule}"));
+        let mut arguments = vec!["--json"];
+        arguments.extend(rules.iter().map(String::as_str));
+        let finished = fixture.run(&arguments);
+        assert_eq!(
+            verdicts(&finished),
+            [
+                "a1-even proved tests::an_odd_number_is_refused unit",
+                "a2-unnoticed not proved",
+                "a3-typed does not compile",
+                "a4-strict proved flags_are_strict world",
+                "a5-inside proved nothing_is_removed_outside host",
+                "a7-zero proved tests::there_is_no_quotient_by_zero unit",
+            ],
+            "{finished:?}"
+        );
+        assert_eq!(finished.code, Some(1), "a check that is not proved is a finding");
+        assert!(finished.stdout.contains("error[E0425]: cannot find value `number`"));
+        assert!(finished.stdout.contains("ended by signal 6"), "{}", finished.stdout);
+
+        // The mutant tried, and the confinement was what stopped it.
+        let log = fs::read_to_string(fixture.scratch().join("log/a5-inside.txt")).unwrap();
+        assert!(log.contains("left: ReadOnlyFilesystem"), "{log}");
+        assert!(fixture.scratch().join("tree/precious.txt").exists());
+
+        let copy = fs::read(fixture.scratch().join("tree/src/lib.rs")).unwrap();
+        assert_eq!(copy, source, "the copy is as it was");
+        let now = fs::read(fixture.source().join("src/lib.rs")).unwrap();
+        assert_eq!(now, source, "the source is as it was");
+    }
+
+    #[test]
+    fn a_table_is_printed_for_people_and_a_timeout_proves_nothing() {
+        let fixture = Fixture::new("proofs");
+        let arguments = ["--check=a8-second", "--rule=a6", "--binary=proofs", "--timeout=2s"];
+        let finished = fixture.run(&arguments);
+        let (table, summary) = finished.stdout.split_once("\n\n").expect("a table and a summary");
+        assert_eq!(
+            table,
+            "a6  a6-end     timeout  src/lib.rs:61, in tests::counts_to_the_end\n\
+             a8  a8-second  → tests::sums (unit, proofs)"
+        );
+        assert!(summary.starts_with("2 checks: 1 proved, 1 timeout; "), "{summary}");
+        assert_eq!(finished.code, Some(3));
+        assert!(finished.stderr.contains("baseline 6 unit, 0 world, 0 host tests pass"));
+    }
+
+    #[test]
+    fn checks_are_listed_without_a_run() {
+        let fixture = Fixture::new("proofs");
+        let finished = fixture.run(&["--list", "--rule=a1", "--rule=a4"]);
+        assert_eq!(
+            finished.stdout,
+            "a1  a1-even    src/lib.rs:14  delete the statement `if odd {`\n\
+             a4  a4-strict  src/lib.rs:43  edit of the catalogue\n"
+        );
+        assert_eq!(finished.code, Some(0));
+        assert_eq!(finished.stderr, "");
+    }
+
+    #[test]
+    fn a_selection_without_a_match_is_told() {
+        let fixture = Fixture::new("proofs");
+        for arguments in [["--list", "--check=a1"], ["--list", "--rule=z9"]] {
+            let finished = fixture.run(&arguments);
+            assert_eq!(finished.code, Some(4), "{finished:?}");
+            assert_eq!(finished.stdout, "");
+        }
+        let finished = fixture.run(&["--check=a1-even", "--binary=no_such_binary"]);
+        assert_eq!(finished.code, Some(4), "{finished:?}");
+        assert_eq!(fixture.run(&["--no-such-option"]).code, Some(2));
+        assert_eq!(fixture.run(&["--manifest-path=/nonexistent"]).code, Some(2));
+    }
+
+    #[test]
+    fn a_failing_baseline_is_told_and_nothing_is_tried() {
+        let fixture = Fixture::new("red");
+        let finished = fixture.run(&[]);
+        assert_eq!(finished.code, Some(5), "{finished:?}");
+        assert_eq!(finished.stdout, "");
+        let told = "tests of red fail in the unchanged workspace: tests::is_wrong_about_the_bound";
+        assert!(finished.stderr.contains(told), "{}", finished.stderr);
+        assert!(finished.stderr.contains("the bound is ten"), "{}", finished.stderr);
+    }
+
+    #[test]
+    fn comments_and_catalogue_that_do_not_fit_are_told_at_once() {
+        let fixture = Fixture::new("astray");
+        for arguments in [&["--list"][..], &[]] {
+            let finished = fixture.run(arguments);
+            assert_eq!(finished.code, Some(7), "{finished:?}");
+            let problems: Vec<&str> = finished.stderr.lines().skip(1).map(str::trim).collect();
+            let expected = [
+                "src/lib.rs:24: `CHECK(a3-unexplained)` is not followed by a colon",
+                "src/lib.rs:6: a1-nothing: nothing that can be deleted begins under the comment",
+                "src/lib.rs:15: a2-twice is already at src/lib.rs:11",
+                "src/lib.rs:33: a4-moved: the text \"number.max(1)\" is not in src/lib.rs",
+                "mutants/checks.toml: a5-stranger: no such check in the source",
+            ];
+            assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+            for (problem, start) in problems.iter().zip(expected) {
+                assert!(problem.starts_with(start), "{problem:?} does not begin with {start:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_test_and_prints_what_is_known() {
+        let fixture = Fixture::new("proofs");
+        let mut guard = fixture.start(&["--verbose", "--rule=a6", "--rule=a7"]);
+        let hangs = |line: &str| line == "a6-end: proofs (unit)";
+        guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
+        kill(Pid::from_raw(guard.pid()), Signal::SIGINT).unwrap();
+        let status = guard.wait(soon()).unwrap();
+        let lines = guard.lines().expect_eof(soon(), "the end of the results").unwrap();
+        assert_eq!(status.code(), Some(3), "{lines:?}");
+        let [.., row, empty, summary] = lines.as_slice() else {
+            panic!("a table and a summary expected: {lines:?}");
+        };
+        assert_eq!((row.as_str(), empty.as_str()), ("a6  a6-end  interrupted", ""));
+        let told = "2 checks: 0 proved, 1 interrupted, 1 not tried; ";
+        assert!(summary.starts_with(told), "{summary}");
+    }
+
+    #[test]
+    fn nothing_outlives_a_killed_run_and_the_next_one_repairs() {
+        let fixture = Fixture::new("proofs");
+        let mut guard = fixture.start(&["--verbose", "--check=a6-end", "--kind=unit"]);
+        let hangs = |line: &str| line == "a6-end: proofs (unit)";
+        guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
+        let below = below_with(guard.pid(), "proofs-");
+        // The keeper, its init, and the test binary itself.
+        assert!(below.len() >= 3, "{below:?}");
+        guard.kill_hard().unwrap();
+        for process in below {
+            process.gone(soon()).unwrap();
+        }
+        drop(guard);
+
+        let copy = fixture.scratch().join("tree/src/lib.rs");
+        let copy = fs::read_to_string(copy).unwrap();
+        assert!(!copy.contains("if number == 0"), "the removal was still in the copy");
+        let finished = fixture.run(&["--check=a1-even", "--kind=unit"]);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+    }
+
+    #[test]
+    fn without_confinement_nothing_runs() {
+        let fixture = Fixture::new("red");
+        // A namespace of users that may not have any of the others.
+        let script = "exec unshare --map-root-user sh -c \
+                      'echo 0 >/proc/sys/user/max_mnt_namespaces && exec \"$@\"' sh \"$@\"";
+        let finished = fixture.run_by(script, &[]);
+        assert_eq!(finished.code, Some(77), "{finished:?}");
+        let told = "error: tests cannot be confined here: cannot make namespaces";
+        assert!(finished.stderr.starts_with(told), "{finished:?}");
+    }
+
+    /// All processes below another, as soon as one of them has such a name.
+    fn below_with(root: i32, name: &str) -> Vec<Watch> {
+        let deadline = soon();
+        loop {
+            let all = processes().unwrap();
+            let mut below = with_descendants(&all, BTreeSet::from([root]));
+            below.remove(&root);
+            let named = |pid| all.iter().any(|one| one.pid == pid && one.comm.starts_with(name));
+            if below.iter().any(|&pid| named(pid)) {
+                return below.iter().filter_map(|&pid| Watch::open(pid).unwrap()).collect();
+            }
+            assert!(!deadline.passed(), "no {name}… was started, but {all:?}");
+            std::thread::yield_now();
+        }
+    }
+}
