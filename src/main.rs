@@ -1,0 +1,84 @@
+//! The lab's command, `mortmain-lab`: its arguments, and what it does for each.
+
+mod exit;
+mod explore;
+mod faults;
+mod interrupt;
+mod output;
+mod workers;
+
+use std::env;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use mortmain_harness::{ArenaAllocator, actor, cell, series};
+
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+
+/// Finds the holes in code that cleans up after killed processes.
+///
+/// Without a command it does its main job: it explores every order of an owner, its command and two
+/// sweeps in a simulated kernel, with two kills anywhere; then it kills real processes at every
+/// system call of `mortmain`, lets every call fail in every way, and looks at what is true
+/// afterwards.
+#[derive(Parser, Debug)]
+#[command(name = "mortmain-lab", version, after_help = exit::TABLE)]
+struct Cli {
+    #[command(flatten)]
+    output: Output,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Kill and fail every operation at every call, on the real kernel
+    #[command(after_help = exit::TABLE)]
+    Faults(faults::Options),
+    /// Explore every order of steps and kills in the simulated kernel
+    #[command(after_help = exit::TABLE)]
+    Explore(explore::Options),
+}
+
+/// Processes of the simulated kernel allocate in arenas of their own, so that a kill leaks nothing.
+#[global_allocator]
+static ALLOCATOR: ArenaAllocator = ArenaAllocator;
+
+fn main() -> ExitCode {
+    let mut args = env::args_os().skip(1);
+    // What the lab starts itself as; programs write these arguments, people do not.
+    match args.next() {
+        Some(role) if role == "cell" => return cell::main(args),
+        Some(role) if role == "actor" => return actor::main(args),
+        Some(role) if role == "fault-worker" => return series::main(args),
+        _ => {}
+    }
+    let cli = Cli::parse();
+    cli.output.begin();
+    match run(&cli) {
+        Ok(exit) => exit.into(),
+        // Whoever reads has enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Holds.into(),
+        Err(error) => {
+            // There is nowhere to tell that standard error is closed.
+            let _ = writeln!(io::stderr(), "mortmain-lab: {error}");
+            Exit::Internal.into()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> io::Result<Exit> {
+    let interrupt = Interrupt::listen()?;
+    match &cli.command {
+        Some(Command::Faults(options)) => faults::run(options, &cli.output, &interrupt),
+        Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
+        None => {
+            let explored = explore::run(&explore::Options::GATE, &cli.output, &interrupt)?;
+            let faults = faults::run(&faults::Options::everything(), &cli.output, &interrupt)?;
+            Ok(explored.and(faults))
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! How entries leave the registry: only when nothing of their command runs, in an order of which each
+//! step can be judged, and without a blow to a stranger (p3, p5).
+
+use std::cell::RefCell;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::rc::Rc;
+
+use mortmain::sys::{Call, Host, HostProgram, Name, Reply, Wait};
+use mortmain::{Closed, ErrorKind, Finding, Proof};
+use mortmain_harness::answers::commands_now;
+use mortmain_harness::ground::{is_root, names_in};
+use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::intercept::{Intercept, Moment};
+use mortmain_harness::scripts::{LEAVES_DAEMON, LEAVES_MEMBER, RUNS_ON};
+
+use crate::support::{Script, closes, dir, ground, hold, in_cell, kind_of, refused, soon};
+
+#[test]
+fn a_command_that_has_ended_leaves_no_entry() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        assert_eq!(Script::start(&claim, "echo done").all(), ["done"]);
+        assert_eq!(names_in(&dir(&claim).join("commands")), [""; 0]);
+        closes(claim);
+    });
+}
+
+#[test]
+fn a_command_that_nobody_waited_for_is_not_in_the_way_once_it_has_ended() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let script = Script::start(&claim, "exit 0");
+        // A zombie from here on.
+        hold(&script.child.id().to_string()).gone(soon()).unwrap();
+        closes(claim);
+    });
+}
+
+#[test]
+fn an_entry_stays_while_what_the_command_left_behind_runs() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let commands = dir(&claim).join("commands");
+        let mut script = Script::start(&claim, LEAVES_DAEMON);
+        let daemon = hold(&script.says("the daemon's pid"));
+        script.child.wait().unwrap();
+        assert_eq!(names_in(&commands), ["0", "0.id"], "a daemon holds the lock");
+        daemon.kill().unwrap();
+        daemon.gone(soon()).unwrap();
+        closes(claim);
+    });
+}
+
+#[test]
+fn an_entry_stays_while_a_member_of_the_commands_group_runs_without_the_lock() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let commands = dir(&claim).join("commands");
+        let mut script = Script::start(&claim, LEAVES_MEMBER);
+        let member = hold(&script.says("the member's pid"));
+        script.child.wait().unwrap();
+        assert_eq!(names_in(&commands), ["0", "0.id"], "the group lives");
+        let (claim, error) = refused(claim);
+        let group = script.child.id();
+        let text = format!("command {} `bash` runs in group {group}", member.pid());
+        assert!(error.to_string().contains(&text), "{error}");
+        member.kill().unwrap();
+        member.gone(soon()).unwrap();
+        closes(claim);
+    });
+}
+
+#[test]
+fn to_end_a_command_is_to_end_its_group() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let mut script = Script::start(&claim, "sleep 600 & echo $!; wait");
+        let member = hold(&script.says("the member's pid"));
+        let status = script.child.end().unwrap().expect("it was not reaped before");
+        assert_eq!(status.signal(), Some(9));
+        member.gone(soon()).unwrap();
+        assert_eq!(names_in(&dir(&claim).join("commands")), [""; 0]);
+        assert_eq!(script.child.wait().unwrap().signal(), Some(9), "it is still known");
+        closes(claim);
+    });
+}
+
+/// A kernel that does not let time pass.
+fn impatient() -> Intercept<Host> {
+    let skip = |call: &Call, moment| {
+        let pause = matches!((call, moment), (Call::Pause { .. }, Moment::Before));
+        pause.then_some(Ok(Reply::Done))
+    };
+    Intercept::new(Host, Rc::new(RefCell::new(skip)))
+}
+
+fn script(text: &str) -> HostProgram {
+    let mut program = HostProgram::new("/bin/sh");
+    program.args(["-c", text]);
+    program
+}
+
+#[test]
+fn a_group_whose_number_came_round_is_not_killed() {
+    in_cell(|| {
+        if !is_root("the next pid cannot be chosen") {
+            return;
+        }
+        let ground = ground();
+        let mut claim = ground.over(&impatient()).create().unwrap();
+        let (ours, theirs) = std::io::pipe().unwrap();
+        let mut lines = mortmain_harness::reader::Reader::new(ours, "the script").unwrap();
+        let mut program = script(LEAVES_DAEMON);
+        program.stdout(theirs).current_dir(claim.files().to_string());
+        let started = claim.spawn(&mut program).unwrap();
+        let daemon = hold(&lines.next_line(soon(), "the daemon's pid").unwrap());
+        claim.wait(&started, Wait::AtMost(20_000)).unwrap().expect("the shell ends");
+
+        // A stranger gets the number of the shell, and leads a group of that number.
+        std::fs::write("/proc/sys/kernel/ns_last_pid", (started.pid.0 - 1).to_string()).unwrap();
+        let mut stranger = ChildGuard::spawn_with_stdin(Command::new("cat")).unwrap();
+        assert_eq!(stranger.pid(), started.pid.0);
+        assert_eq!(kind_of(claim.end(&started)), ErrorKind::InUse, "the daemon has the lock");
+        stranger.send_line("lives", soon()).unwrap();
+        assert_eq!(stranger.lines().next_line(soon(), "its line").unwrap(), "lives");
+
+        daemon.kill().unwrap();
+        daemon.gone(soon()).unwrap();
+        assert_eq!(claim.end(&started).unwrap(), None, "it was reaped before");
+        assert_eq!(claim.close().expect("nothing uses it"), Closed::Removed);
+    });
+}
+
+#[test]
+fn at_every_step_of_a_withdrawal_the_entry_can_be_judged() {
+    in_cell(|| {
+        let ground = ground();
+        let judged: Rc<RefCell<Vec<(Moment, Finding)>>> = Rc::default();
+        let name: Rc<RefCell<Option<Name>>> = Rc::default();
+        let (findings, claim_name) = (Rc::clone(&judged), Rc::clone(&name));
+        let root = ground.over(&Host);
+        let judge = move |call: &Call, moment| {
+            // A sweep that comes before the call, or after it, as after a kill.
+            if let (Call::Unlink { name, .. }, Some(claim)) = (call, &*claim_name.borrow())
+                && name.bytes().starts_with(b"0")
+            {
+                findings.borrow_mut().push((moment, commands_now(&root, claim)));
+            }
+            None
+        };
+        let kernel = Intercept::new(Host, Rc::new(RefCell::new(judge)));
+        let mut claim = ground.over(&kernel).create().unwrap();
+        *name.borrow_mut() = Name::new(format!("t-{}", claim.random()).as_bytes());
+        let started = claim.spawn(&mut script("exit 0")).unwrap();
+        claim.wait(&started, Wait::AtMost(20_000)).unwrap().expect("it ends");
+        let judged = judged.borrow();
+        assert_eq!(judged.len(), 4, "before and after each of two: {judged:?}");
+        assert!(judged.iter().all(|(_, finding)| finding.proof == Proof::Gone), "{judged:?}");
+    });
+}
+
+#[test]
+fn a_command_in_use_is_ended_by_its_owner_alone() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let mut script = Script::start(&claim, RUNS_ON);
+        script.says("its line");
+        assert_eq!(script.child.try_wait().unwrap(), None);
+        let brief = std::time::Duration::from_millis(1);
+        assert_eq!(script.child.wait_timeout(brief).unwrap(), None);
+        let (claim, error) = refused(claim);
+        assert_eq!(error.kind(), ErrorKind::InUse);
+        assert_eq!(script.child.try_wait().unwrap(), None, "a close ends nothing");
+        script.child.end().unwrap();
+        closes(claim);
+    });
+}
+
+#[test]
+fn commands_that_threads_start_at_once_have_entries_of_their_own() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let count = 8;
+        std::thread::scope(|scope| {
+            let starting: Vec<_> = (0..count)
+                .map(|_| scope.spawn(|| claim.command("true").status().map(|it| it.success())))
+                .collect();
+            for started in starting {
+                assert!(started.join().expect("it does not panic").unwrap());
+            }
+        });
+        closes(claim);
+    });
+}
+
+#[test]
+fn a_strangers_process_does_not_keep_the_lock_of_an_entry() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        // Another thread starts processes of its own all the while, which live on.
+        let strangers: Vec<ChildGuard> = std::thread::scope(|scope| {
+            let start = || ChildGuard::spawn_with_stdin(Command::new("cat")).unwrap();
+            let strangers = scope.spawn(move || (0..20).map(|_| start()).collect());
+            for _ in 0..20 {
+                assert!(claim.command("true").status().unwrap().success());
+            }
+            strangers.join().expect("it does not panic")
+        });
+        assert_eq!(strangers.len(), 20);
+        closes(claim);
+    });
+}

@@ -1,0 +1,248 @@
+//! The gate for the seam: the code that ships, unchanged, on the simulated
+//! kernel.
+//!
+//! An owner makes a claim and starts a command; two sweeps run at the same
+//! time; processes are killed between any two calls; from every state on the
+//! way everybody is killed at once and one more sweep must leave nothing. The
+//! library holds. With a rule switched off, by a prober or a kernel put around
+//! the real one, the same search finds what the rule is for.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mortmain::sys::KernelExt as _;
+use mortmain::{Probes, Removes};
+use mortmain_harness::ArenaAllocator;
+use mortmain_harness::explore::{
+    Bounds, Case, Choice, Counterexample, Exploration, Failure, Setup, Verdict, Without, exhaust,
+    replay,
+};
+use mortmain_harness::judge::Violation;
+use mortmain_harness::simulated::subject::{self, Manner, Then};
+use mortmain_harness::simulated::{Programs, WorldKernel};
+use mortmain_harness::world::{Reaping, Rules};
+
+#[global_allocator]
+static ALLOCATOR: ArenaAllocator = ArenaAllocator;
+
+const BOUNDS: Bounds = Bounds { states_max: 2_000_000 };
+
+#[track_caller]
+fn check_holds(case: Case) -> Exploration {
+    let exploration = exhaust(&case.setup(), &BOUNDS);
+    let counts = exploration.counts;
+    match &exploration.verdict {
+        Verdict::Holds => println!("{case:?}\n    {counts}"),
+        Verdict::Found(found) => panic!("{case:?}\n{found}"),
+        Verdict::NotDecided { states_max } => panic!("{case:?}: not decided at {states_max}"),
+        Verdict::Ended => unreachable!("nobody ends it"),
+    }
+    assert!(counts.in_use > 0, "S1 was never at stake: {counts}");
+    assert!(counts.recoveries > 1, "L1 was never at stake: {counts}");
+    assert_eq!(ArenaAllocator::spilled_bytes(), 0, "an arena is too small");
+    exploration
+}
+
+/// What a search ends with, which must be a violation of this property; and
+/// the same on live processes.
+#[track_caller]
+fn check_finds(case: Case, property: &str) -> Counterexample {
+    let setup = case.setup();
+    let exploration = exhaust(&setup, &BOUNDS);
+    let Verdict::Found(found) = exploration.verdict else {
+        panic!("{case:?}: {:?}, {}", exploration.verdict, exploration.counts);
+    };
+    println!("{case:?}\n{} states\n{found}", exploration.counts.states);
+    let Failure::Violation(violation) = &found.failure else { panic!("{found}") };
+    assert_eq!(violation.property(), property, "{found}");
+    let (failure, timeline) = replay(&setup, &found.schedule).expect("the schedule fits");
+    assert_eq!(failure.as_ref(), Some(&found.failure), "{timeline}");
+    assert_eq!(timeline, found.timeline);
+    *found
+}
+
+fn kills(found: &Counterexample) -> usize {
+    found.schedule.iter().filter(|choice| matches!(choice, Choice::Kill(_))).count()
+}
+
+#[test]
+fn create_spawn_two_sweeps_and_two_kills_hold() {
+    check_holds(Case::GATE);
+}
+
+/// Everything that this manner of command and an owner can do, with one sweep
+/// and one kill.
+#[track_caller]
+fn check_every_end(manner: Manner, ends: &[Then]) {
+    for then in ends.iter().copied() {
+        for reaping in [Reaping::AtOnce, Reaping::Never] {
+            check_holds(Case { manner, then, reaping, ..Case::SMALL });
+        }
+    }
+}
+
+#[test]
+fn every_end_of_a_plain_command_holds() {
+    let ends = [Then::Idle, Then::Exit, Then::Close, Then::WaitAndClose, Then::EndAndClose];
+    check_every_end(Manner::Plain, &ends);
+}
+
+#[test]
+fn every_end_of_a_command_that_closes_its_lock_holds() {
+    let ends = [Then::Idle, Then::Exit, Then::Close, Then::WaitAndClose, Then::EndAndClose];
+    check_every_end(Manner::ClosesAll, &ends);
+}
+
+#[test]
+fn every_end_of_a_command_that_leaves_a_daemon_holds() {
+    // Not `EndAndClose`: it asks for a second whether the daemon has ended.
+    let ends = [Then::Idle, Then::Exit, Then::Close, Then::WaitAndClose];
+    check_every_end(Manner::LeavesDaemon, &ends);
+}
+
+/// The pass over a group lists who is there and then looks at each. A command
+/// that was listed alive can fork and end in between, and is then seen as the
+/// zombie that nobody reaps; its child is in no list yet.
+#[test]
+fn every_end_of_a_command_that_leaves_a_child_in_its_group_holds() {
+    let ends = [Then::Idle, Then::Exit, Then::Close, Then::WaitAndClose];
+    check_every_end(Manner::LeavesChild, &ends);
+}
+
+#[test]
+fn without_l3_a_sweep_takes_a_claim_from_a_command() {
+    let found = check_finds(Without::L3.shown_by(), "S1");
+    let Failure::Violation(Violation::InUse { by, users, .. }) = &found.failure else {
+        unreachable!("the property is S1");
+    };
+    assert_eq!(by.program, "sweep");
+    assert!(users.iter().all(|user| user.program != "sweep"), "{found}");
+    // The owner must be dead, and nothing else.
+    assert_eq!(kills(&found), 1, "{found}");
+}
+
+#[test]
+fn without_p1_a_sweep_takes_a_claim_from_a_daemon() {
+    let case = Without::P1.shown_by();
+    let found = check_finds(case, "S1");
+    assert_eq!(kills(&found), 1, "{found}");
+}
+
+#[test]
+fn without_p2_a_sweep_takes_a_claim_from_a_command_that_closed_its_lock() {
+    let case = Without::P2.shown_by();
+    let found = check_finds(case, "S1");
+    assert_eq!(kills(&found), 1, "{found}");
+}
+
+#[test]
+fn without_r2_a_removal_that_was_killed_is_never_finished() {
+    let found = check_finds(Without::R2.shown_by(), "L1");
+    // The owner dies, a sweep begins, and everybody dies.
+    assert_eq!(found.schedule.last(), Some(&Choice::Recover));
+    assert!(kills(&found) <= 1, "{found}");
+}
+
+#[test]
+fn a_search_repeats_exactly() {
+    for without in [Without::Nothing, Without::L3, Without::R2] {
+        let case = Case { without, ..Case::SMALL };
+        let first = exhaust(&case.setup(), &BOUNDS);
+        assert_eq!(first, exhaust(&case.setup(), &BOUNDS));
+    }
+}
+
+#[test]
+fn merging_private_steps_changes_no_verdict() {
+    for without in [Without::Nothing, Without::L3, Without::P1, Without::R2, Without::P2] {
+        let manner = match without {
+            Without::P1 => Manner::LeavesDaemon,
+            Without::P2 => Manner::ClosesAll,
+            Without::Nothing | Without::L3 | Without::R2 => Manner::Plain,
+        };
+        let case = Case { without, manner, ..Case::SMALL };
+        let merged = exhaust(&case.setup(), &BOUNDS);
+        let whole = exhaust(&Case { merge_private: false, ..case }.setup(), &BOUNDS);
+        let property = |exploration: &Exploration| match &exploration.verdict {
+            Verdict::Found(found) => match &found.failure {
+                Failure::Violation(violation) => violation.property(),
+                Failure::Diverged(_) => "diverged",
+            },
+            Verdict::Holds => "holds",
+            Verdict::NotDecided { .. } => "not decided",
+            Verdict::Ended => unreachable!("nobody ends it"),
+        };
+        assert_eq!(property(&merged), property(&whole), "{without:?}");
+        assert!(merged.counts.states < whole.counts.states, "{without:?}");
+    }
+}
+
+#[test]
+fn a_bound_that_was_met_is_said() {
+    let exploration = exhaust(&Case::GATE.setup(), &Bounds { states_max: 1_000 });
+    assert_eq!(exploration.verdict, Verdict::NotDecided { states_max: 1_000 });
+}
+
+/// A setup of one program that runs alone, with a sweep in the end.
+fn alone(program: impl Fn(&WorldKernel) -> i32 + Clone + Send + Sync + 'static) -> Setup {
+    let mut programs = Programs::default();
+    let program = programs.add("program", program);
+    let sweep = programs.add("sweep", |world| subject::sweep(world, Probes, Removes));
+    Setup {
+        rules: Rules::default(),
+        programs,
+        starts: vec![program],
+        last: sweep,
+        kills: 0,
+        merge_private: false,
+        calls_max: 100,
+    }
+}
+
+#[track_caller]
+fn check_alone(setup: &Setup, want: &str) {
+    let Verdict::Found(found) = exhaust(setup, &BOUNDS).verdict else { panic!("nothing found") };
+    assert_eq!(found.failure.to_string(), want);
+}
+
+#[test]
+fn a_panic_is_found_with_its_words() {
+    let setup = alone(|world| {
+        world.identity().expect("it can be asked");
+        panic!("there is none")
+    });
+    let Verdict::Found(found) = exhaust(&setup, &BOUNDS).verdict else { panic!("nothing found") };
+    let said = found.failure.to_string();
+    assert!(said.starts_with("panic: program 10 panicked: there is none ("), "{said}");
+}
+
+#[test]
+fn a_process_that_never_ends_is_found() {
+    let setup = alone(|world| {
+        loop {
+            world.pause(1).expect("it cannot fail");
+        }
+    });
+    check_alone(&setup, "L2: program 10 has made more than 100 calls and goes on");
+}
+
+#[test]
+fn a_last_sweep_that_waits_is_found() {
+    let mut setup = alone(|_| 0);
+    setup.last = setup.programs.add("sweep", |world| world.idle());
+    check_alone(&setup, "L2: sweep 20 waits in `idle`, and nobody is left who could end that");
+}
+
+#[test]
+fn a_program_that_looks_past_its_answers_is_found() {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let setup = alone(|world| {
+        world.whoami().expect("it can be asked");
+        world.pause(RUNS.fetch_add(1, Ordering::Relaxed)).expect("it cannot fail");
+        0
+    });
+    check_alone(
+        &setup,
+        "program is not deterministic: after the same answers, its request 1 was `pause 0 ms` \
+         and is `pause 1 ms`",
+    );
+}
