@@ -20,6 +20,9 @@ use crate::tree::Tree;
 /// Steps of the child's part, in order.
 const CHILD_STEPS: [&str; 4] = ["new-group", "identity", "symlink", "keep-over-exec"];
 
+/// The kind of error that says that an operation goes wrong when nothing disturbs it.
+const UNSOUND: io::ErrorKind = io::ErrorKind::InvalidData;
+
 /// What a worker is to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Job {
@@ -81,7 +84,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             let _told = writeln!(io::stderr(), "mortmain-lab: a fault series broke off: {error}");
-            ExitCode::from(70)
+            ExitCode::from(if error.kind() == UNSOUND { 5 } else { 70 })
         }
     }
 }
@@ -176,7 +179,8 @@ impl Worker {
         heard.read_to_string(&mut text)?;
         let judgement = judge(&self.stage, operation, &staged, lifeline)?;
         if let Some(wrong) = judgement.wrong.first() {
-            return Err(io::Error::other(format!("{operation}, undisturbed: {wrong}")));
+            let text = format!("{operation}, undisturbed: {wrong}");
+            return Err(io::Error::new(UNSOUND, text));
         }
         Ok(text.lines().map(String::from).collect())
     }
