@@ -8,8 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nix::libc;
 
-/// The exit code of a child that panicked: an internal error.
-const PANICKED: u8 = 70;
+use super::process::{self, PANICKED};
 
 /// Runs `child` in a forked process, which ends with the code that it returns, without any of the
 /// exit handlers and destructors of what it shares with its parent. Answers its pid.
@@ -18,11 +17,7 @@ const PANICKED: u8 = 70;
 ///
 /// `InvalidInput` when this process has more than one thread; otherwise what fork answered.
 pub(crate) fn fork(child: impl FnOnce() -> u8) -> io::Result<i32> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
-    if threads != 1 {
-        let text = format!("a process of {threads} threads cannot fork safely");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
+    process::alone()?;
     // SAFETY: a fork breaks the promises of other code only through locks that other threads hold
     // at the time: there are none, since this was the only thread above.
     match unsafe { libc::fork() } {

@@ -13,7 +13,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use nix::libc;
 
 /// The exit code of a child that panicked: an internal error.
-const PANICKED: u8 = 70;
+pub(super) const PANICKED: u8 = 70;
+
+/// Refuses in a process with a second thread.
+pub(super) fn alone() -> io::Result<()> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        let text = format!("a process of {threads} threads cannot fork safely");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(())
+}
 
 /// Runs `child` in a forked process that is the first in new pid and mount namespaces, and in a
 /// new user namespace when `user` says so. The child ends with the code that `child` returns,
@@ -25,13 +35,7 @@ const PANICKED: u8 = 70;
 /// which EPERM, ENOSPC (the limit of namespaces, which may be 0), EINVAL and ENOSYS mean that such
 /// namespaces cannot be had here.
 pub(crate) fn fork_into_namespaces(user: bool, child: impl FnOnce() -> u8) -> io::Result<OwnedFd> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
-    if threads != 1 {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("a process of {threads} threads cannot fork safely"),
-        ));
-    }
+    alone()?;
 
     let mut flags = libc::CLONE_PIDFD | libc::CLONE_NEWPID | libc::CLONE_NEWNS;
     if user {
