@@ -84,9 +84,13 @@ pub(crate) struct Builder<'a> {
 impl Builder<'_> {
     /// Builds all test binaries of the copy as it is now.
     pub(crate) fn build(&self) -> anyhow::Result<Build> {
+        self.scratch.build_begins()?;
         let ended = process::run(self.command()?, LIMIT, self.interrupt, &mut |_| {
             ControlFlow::Continue(())
         })?;
+        if matches!(ended.how, End::Exited(_)) {
+            self.scratch.build_ends()?;
+        }
         let messages = Messages::read(&ended.stdout)?;
         match ended.how {
             End::Exited(0) => Ok(Build::Done(self.binaries(messages.artifacts)?)),

@@ -7,6 +7,7 @@
 //! ablate/tree/     the copy
 //! ablate/target/   what is built from it
 //! ablate/log/      a file for each check: what the compiler and the tests printed
+//! ablate/building  there while a build runs
 //! ```
 //!
 //! Invariants:
@@ -14,6 +15,8 @@
 //!   run has left in it. Files that are equal keep their time of change, so that cargo
 //!   builds again only what differs.
 //! * A removal is undone when its [`Applied`] ends, also by a panic.
+//! * What a killed build left is never built upon: a compiler that dies at its work can leave
+//!   objects that no longer link, and cargo takes them for finished.
 //!
 //! What it deliberately does not do: it copies no build output (directories with a
 //! `CACHEDIR.TAG`), no `.git`, and nothing that is neither file, directory nor link.
@@ -69,6 +72,10 @@ impl Scratch {
         fs::write(root.join("CACHEDIR.TAG"), CACHE_TAG).context("cannot write CACHEDIR.TAG")?;
         let scratch = Scratch { root, _lock: lock };
         remove(&scratch.logs())?;
+        if scratch.building().try_exists()? {
+            remove(&scratch.target())?;
+            remove(&scratch.building())?;
+        }
         for path in [scratch.tree(), scratch.test_directory(), scratch.logs()] {
             make(&path)?;
         }
@@ -94,6 +101,20 @@ impl Scratch {
 
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("log")
+    }
+
+    fn building(&self) -> PathBuf {
+        self.root.join("building")
+    }
+
+    /// Notes that a build runs, until [`Scratch::build_ends`].
+    pub(crate) fn build_begins(&self) -> anyhow::Result<()> {
+        fs::write(self.building(), "").context("cannot note that a build begins")
+    }
+
+    /// Notes that the build ended by itself, well or not.
+    pub(crate) fn build_ends(&self) -> anyhow::Result<()> {
+        remove(&self.building()).context("cannot note that a build has ended")
     }
 
     /// Makes the copy equal to `source`, which may hold the scratch directory itself.
@@ -349,6 +370,25 @@ mod tests {
         });
         assert!(panicked.is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+    }
+
+    #[test]
+    fn nothing_is_built_upon_a_build_that_was_killed() {
+        let base = Directory::new("killed-build");
+        let built = |scratch: &Scratch| scratch.target().join("debug/deps");
+        let first = Scratch::take(&base.0).unwrap();
+        first.build_begins().unwrap();
+        first.build_ends().unwrap();
+        put(built(&first), "whole");
+        drop(first);
+        let second = Scratch::take(&base.0).unwrap();
+        assert!(built(&second).exists(), "a build that ended is built upon");
+        second.build_begins().unwrap();
+        drop(second);
+        let third = Scratch::take(&base.0).unwrap();
+        assert!(!built(&third).exists());
+        assert!(third.test_directory().exists());
+        assert!(!third.building().exists());
     }
 
     #[test]
