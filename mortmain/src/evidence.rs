@@ -193,6 +193,44 @@ pub enum Evidence {
     Injected,
 }
 
+impl Evidence {
+    /// What it is, in a word that stays the same from one version to the next,
+    /// for programs that read a report: its sentence is for people.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Evidence::LeaseFree => "lease-free",
+            Evidence::LeaseHeld => "lease-held",
+            Evidence::LeaseUnclear(_) => "lease-unclear",
+            Evidence::UnlistedFileSystem(_) => "unlisted-file-system",
+            Evidence::OtherFileSystem { .. } => "other-file-system",
+            Evidence::OwnerRuns(_) => "owner-runs",
+            Evidence::OwnerEnded(..) => "owner-ended",
+            Evidence::OwnerElsewhere(_) => "owner-elsewhere",
+            Evidence::NoOwner => "no-owner",
+            Evidence::Released => "released",
+            Evidence::OwnerMissing => "owner-missing",
+            Evidence::OwnerUnreadable(_) => "owner-unreadable",
+            Evidence::OwnerDamaged => "owner-damaged",
+            Evidence::OwnerOfAnother(_) => "owner-of-another",
+            Evidence::OwnerUnclear(..) => "owner-unclear",
+            Evidence::NoCommands => "no-commands",
+            Evidence::CommandsEnded { .. } => "commands-ended",
+            Evidence::CommandHoldsLock { .. } => "command-holds-lock",
+            Evidence::GroupRuns { .. } => "group-runs",
+            Evidence::CommandsMissing => "commands-missing",
+            Evidence::CommandsUnreadable(_) => "commands-unreadable",
+            Evidence::TooManyEntries => "too-many-entries",
+            Evidence::StrangeEntry { .. } => "strange-entry",
+            Evidence::EntryUnclear { .. } => "entry-unclear",
+            Evidence::IdentityDamaged { .. } => "identity-damaged",
+            Evidence::CommandElsewhere { .. } => "command-elsewhere",
+            Evidence::GroupUnclear { .. } => "group-unclear",
+            Evidence::Injected => "injected",
+        }
+    }
+}
+
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -322,6 +360,22 @@ pub enum Hindrance {
     NameChanged,
 }
 
+impl Hindrance {
+    /// What it is, in a word that stays the same from one version to the next,
+    /// as [`Evidence::code`].
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Hindrance::Mount => "mount",
+            Hindrance::Locked => "locked",
+            Hindrance::InUse => "in-use",
+            Hindrance::Foreign { .. } => "foreign",
+            Hindrance::Call { .. } => "call",
+            Hindrance::NameChanged => "name-changed",
+        }
+    }
+}
+
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let here = self.path.0.is_empty();
@@ -337,5 +391,95 @@ impl fmt::Display for Obstacle {
             Hindrance::Call { what, errno } => write!(f, "{what} `{path}` failed: {errno}"),
             Hindrance::NameChanged => f.write_str("its name stands for something else now"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::string::ToString;
+
+    /// One of every kind; a new one is added here as well.
+    fn one_of_each() -> Vec<Evidence> {
+        let seen = || Seen { pid: Pid(7), program: b"sh".to_vec() };
+        let random = Random::parse(b"aaaaaaaaaaa2").expect("twelve of the alphabet");
+        let errno = Errno::EIO;
+        alloc::vec![
+            Evidence::LeaseFree,
+            Evidence::LeaseHeld,
+            Evidence::LeaseUnclear(errno),
+            Evidence::UnlistedFileSystem(FsMagic(0x6969)),
+            Evidence::OtherFileSystem { recorded: FsKind::Ext4, found: FsKind::Tmpfs },
+            Evidence::OwnerRuns(seen()),
+            Evidence::OwnerEnded(seen(), Ended::Zombie),
+            Evidence::OwnerElsewhere(seen()),
+            Evidence::NoOwner,
+            Evidence::Released,
+            Evidence::OwnerMissing,
+            Evidence::OwnerUnreadable(errno),
+            Evidence::OwnerDamaged,
+            Evidence::OwnerOfAnother(random),
+            Evidence::OwnerUnclear(seen(), errno),
+            Evidence::NoCommands,
+            Evidence::CommandsEnded { entries: 2 },
+            Evidence::CommandHoldsLock { entry: 0, command: Some(seen()) },
+            Evidence::GroupRuns { group: Pid(7), first: seen(), more: 1 },
+            Evidence::CommandsMissing,
+            Evidence::CommandsUnreadable(errno),
+            Evidence::TooManyEntries,
+            Evidence::StrangeEntry { name: PathBytes::default(), kind: Kind::File },
+            Evidence::EntryUnclear { entry: 0, errno },
+            Evidence::IdentityDamaged { entry: 0 },
+            Evidence::CommandElsewhere { entry: 0, pid: Pid(7) },
+            Evidence::GroupUnclear { group: Pid(7), errno },
+            Evidence::Injected,
+        ]
+    }
+
+    fn hindrances() -> [Hindrance; 6] {
+        [
+            Hindrance::Mount,
+            Hindrance::Locked,
+            Hindrance::InUse,
+            Hindrance::Foreign { uid: 7 },
+            Hindrance::Call { what: "reading", errno: Errno::EIO },
+            Hindrance::NameChanged,
+        ]
+    }
+
+    #[track_caller]
+    fn check_unique(codes: &[&str]) {
+        for code in codes {
+            let slug = !code.is_empty()
+                && code.split('-').all(|part| {
+                    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase())
+                });
+            assert!(slug, "{code:?} is not a slug");
+        }
+        let distinct: BTreeSet<_> = codes.iter().collect();
+        assert_eq!(distinct.len(), codes.len(), "a code stands twice in {codes:?}");
+    }
+
+    #[test]
+    fn each_kind_has_a_code_and_a_sentence_of_its_own() {
+        let evidence = one_of_each();
+        check_unique(&evidence.iter().map(Evidence::code).collect::<Vec<_>>());
+        let sentences: BTreeSet<_> = evidence.iter().map(ToString::to_string).collect();
+        assert_eq!(sentences.len(), evidence.len(), "{sentences:#?}");
+        check_unique(&hindrances().each_ref().map(Hindrance::code));
+    }
+
+    /// Programs depend on them: one that changes here breaks them.
+    #[test]
+    fn the_codes_stay() {
+        let codes: Vec<_> = one_of_each().iter().map(Evidence::code).collect();
+        let hindrances = hindrances();
+        let hindrances: Vec<_> = hindrances.iter().map(Hindrance::code).collect();
+        insta::assert_snapshot!(alloc::format!(
+            "{}\n\n{}",
+            codes.join("\n"),
+            hindrances.join("\n")
+        ));
     }
 }
