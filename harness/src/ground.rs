@@ -18,7 +18,8 @@ use mortmain::protocol::Root;
 use mortmain::sys::{Kernel, PathBytes};
 use mortmain::{Namespace, Outcome, Prefix, Report};
 
-use crate::actor::{Actor, Swept};
+use crate::actor::Actor;
+use crate::actor::wire::Swept;
 use crate::scratch::scratch_root;
 
 /// The prefix of the claims on a ground.

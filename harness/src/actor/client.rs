@@ -5,11 +5,14 @@
 //! it would be the end of the test anyway.
 
 use std::collections::VecDeque;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use super::wire::{Done, Order, Request, Said, SweepHow, Swept, VERSION, What};
 use crate::guard::ChildGuard;
-use crate::wait::{Deadline, Watch};
+use crate::reader::ReadError;
+use crate::wait::{Deadline, WaitError, Watch};
 
 /// Longer than anything here takes on a loaded machine.
 const PATIENCE_SECS: u64 = 20;
@@ -20,23 +23,8 @@ pub struct Actor {
     guard: ChildGuard,
     /// What its commands said and nobody asked for yet.
     said: VecDeque<String>,
-    /// The lines of the last report.
-    report: Vec<String>,
-}
-
-/// What a sweep of an actor's came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Swept {
-    /// The report, a line an entry.
-    pub report: Vec<String>,
-    /// How many were removed.
-    pub removed: usize,
-    /// How many were kept because they may be in use.
-    pub kept: usize,
-    /// How many stay because something forbids their removal.
-    pub blocked: usize,
-    /// How many are other users'.
-    pub foreign: usize,
+    /// The number of the last order.
+    id: u64,
 }
 
 impl Actor {
@@ -54,7 +42,7 @@ impl Actor {
     #[track_caller]
     pub fn start_by(command: Command) -> Self {
         match ChildGuard::spawn_with_stdin(command) {
-            Ok(guard) => Self { guard, said: VecDeque::new(), report: Vec::new() },
+            Ok(guard) => Self { guard, said: VecDeque::new(), id: 0 },
             Err(e) => panic!("{e}"),
         }
     }
@@ -65,23 +53,59 @@ impl Actor {
         self.guard.pid()
     }
 
-    /// Tells it something, and waits for its answer.
+    /// Tells it something in the short form, and waits for its answer in the short form.
     #[track_caller]
     pub fn ask(&mut self, line: &str) -> String {
         self.begin(line);
         self.answer_to(line)
     }
 
-    /// Tells it something, without waiting.
+    /// Tells it something in the short form, without waiting.
     #[track_caller]
     pub fn begin(&mut self, line: &str) {
-        self.send(line);
+        match line.parse() {
+            Ok(order) => self.order(order),
+            Err(wrong) => panic!("{wrong}"),
+        }
     }
 
-    /// Waits for the answer to what it was told.
+    /// Waits for the answer to what it was told last.
     #[track_caller]
     pub fn answer_to(&mut self, line: &str) -> String {
-        self.answer(&format!("the answer to `{line}`"))
+        self.answer(&format!("the answer to `{line}`")).to_string()
+    }
+
+    /// Tells it something, without waiting.
+    #[track_caller]
+    pub fn order(&mut self, order: Order) {
+        self.id += 1;
+        let request = Request { v: VERSION, id: self.id, order };
+        // OK because an order is made of text and numbers.
+        let line = serde_json::to_string(&request).expect("an order is JSON");
+        self.send(&line);
+    }
+
+    /// Waits for what it says about what it was told last: that it is done, or has failed, or has
+    /// stopped.
+    ///
+    /// # Errors
+    ///
+    /// When it says nothing before the deadline, or ends.
+    pub fn hears(&mut self, what: &str) -> Result<What, ReadError> {
+        loop {
+            if let Some(said) = self.read(what)? {
+                return Ok(said);
+            }
+        }
+    }
+
+    /// The same, where it cannot end.
+    #[track_caller]
+    fn answer(&mut self, what: &str) -> What {
+        match self.hears(what) {
+            Ok(said) => said,
+            Err(e) => panic!("{e}"),
+        }
     }
 
     /// The same, for what has to go well: the rest of the answer after this word.
@@ -110,12 +134,13 @@ impl Actor {
     /// Sweeps.
     #[track_caller]
     pub fn sweep(&mut self, prefix: &str, root: &Path) -> Swept {
-        let counts = self.must(&format!("sweep {prefix} {}", root.display()), "swept");
-        let counts: Vec<usize> = counts.split(' ').filter_map(|count| count.parse().ok()).collect();
-        let [removed, kept, blocked, foreign] = counts[..] else {
-            panic!("a sweep is told in four numbers, not {counts:?}");
-        };
-        Swept { report: std::mem::take(&mut self.report), removed, kept, blocked, foreign }
+        let order =
+            Order::Sweep { prefix: prefix.into(), root: root.into(), how: SweepHow::default() };
+        self.order(order);
+        match self.answer("the end of a sweep") {
+            What::Done(Done::Swept(swept)) => swept,
+            other => panic!("asked to sweep, it answered `{other}`"),
+        }
     }
 
     /// Forks a copy of it by `fork-stay` or `fork-drop`; answers a hold on the copy.
@@ -131,8 +156,10 @@ impl Actor {
             if let Some(line) = self.said.pop_front() {
                 return line;
             }
-            if let Some(answer) = self.read(what) {
-                panic!("it answered `{answer}` unasked");
+            match self.read(what) {
+                Ok(None) => {}
+                Ok(Some(said)) => panic!("it answered `{said}` unasked"),
+                Err(e) => panic!("{e}"),
             }
         }
     }
@@ -145,6 +172,26 @@ impl Actor {
         }
     }
 
+    /// Lets it go on after it has stopped before a call.
+    #[track_caller]
+    pub fn go_on(&mut self) {
+        // Not an order of its own: what it says next is about the one that it stopped in.
+        let request = Request { v: VERSION, id: self.id, order: Order::Continue };
+        // OK because an order is made of text and numbers.
+        let line = serde_json::to_string(&request).expect("an order is JSON");
+        self.send(&line);
+    }
+
+    /// Whether it was killed by a SIGKILL, its own or another's. It is reaped.
+    ///
+    /// # Errors
+    ///
+    /// When it has not ended.
+    pub fn is_killed(&mut self) -> Result<bool, WaitError> {
+        let status = self.guard.wait(soon())?;
+        Ok(status.signal() == Some(9))
+    }
+
     /// Tells it something that ends it, and waits for that.
     #[track_caller]
     pub fn end(&mut self, line: &str) -> ExitStatus {
@@ -155,30 +202,16 @@ impl Actor {
         }
     }
 
-    /// The answer that it gives by itself, or to something that was sent.
-    #[track_caller]
-    fn answer(&mut self, what: &str) -> String {
-        self.report.clear();
-        loop {
-            if let Some(answer) = self.read(what) {
-                return answer;
-            }
+    /// Reads a line, and puts it where it belongs; answers it if it is about the last order.
+    fn read(&mut self, what: &str) -> Result<Option<What>, ReadError> {
+        let line = self.guard.lines().next_line(soon(), what)?;
+        match serde_json::from_str::<Said>(&line) {
+            Ok(said) if said.id == self.id || said.id == 0 => return Ok(Some(said.what)),
+            // That of an order whose answer nobody waited for.
+            Ok(_) => {}
+            Err(_) => self.said.push_back(line),
         }
-    }
-
-    /// Reads a line, and puts it where it belongs; answers it if it is an answer.
-    #[track_caller]
-    fn read(&mut self, what: &str) -> Option<String> {
-        let line = match self.guard.lines().next_line(soon(), what) {
-            Ok(line) => line,
-            Err(e) => panic!("{e}"),
-        };
-        match line.split_at_checked(2) {
-            Some(("= ", answer)) => return Some(answer.into()),
-            Some(("| ", told)) => self.report.push(told.into()),
-            _ => self.said.push_back(line),
-        }
-        None
+        Ok(None)
     }
 
     #[track_caller]

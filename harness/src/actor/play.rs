@@ -1,16 +1,22 @@
-//! The actor's own side: read a line, do it, answer.
+//! The actor's own side: read an order, do it, answer.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, Write};
 use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use mortmain::{Claim, Closed, Error, Namespace, Report, Unclaimed};
+use mortmain::sys::HostProgram;
+use mortmain::{Claim, Closed, Error, Namespace, Unclaimed};
 
+use super::disturbed::{Refusal, Tap, TappedClaim, tapped_root};
+use super::sweep;
+use super::wire::{Disturbance, Done, Order, Request, Said, VERSION, What};
 use crate::raw::fork::fork;
 use crate::raw::thread::end_this_thread;
 
@@ -19,14 +25,16 @@ const AGAIN: &str = "--again";
 /// Its argument when it is to be a command that left its group.
 const LEAVE_GROUP: &str = "--leave-group";
 
-/// The exit code for a line that it does not understand: wrong usage.
-const NOT_UNDERSTOOD: u8 = 2;
-
 /// Runs the subcommand with the arguments that follow its name.
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match args.into_iter().next() {
-        Some(arg) if arg == AGAIN => answer("executed"),
+    let mut args = args.into_iter();
+    match args.next() {
+        Some(arg) if arg == AGAIN => {
+            // It wrote the number itself, before it became this.
+            let id = args.next().and_then(|id| id.to_str()?.parse().ok());
+            answer(id.unwrap_or(0), Ok(Done::Executed));
+        }
         Some(arg) if arg == LEAVE_GROUP => return leave_group(),
         _ => {}
     }
@@ -44,7 +52,7 @@ fn leave_group() -> ExitCode {
             }
         }
         Err(error) => {
-            answer(&format!("error {error}"));
+            answer(0, Err(error.into()));
             ExitCode::FAILURE
         }
     }
@@ -69,31 +77,34 @@ fn join_parents_group() -> io::Result<()> {
 
 /// Does what it is told until there is nothing more.
 fn serve(mut actor: Actor) -> ExitCode {
+    // The input is not kept locked: a thread that goes on after the first one needs it.
+    while let Ok(Some(Request { v, id, order })) = next_order() {
+        let did = match order {
+            _ if v != VERSION => {
+                Err(Failure::Version(format!("this is version {VERSION}, not {v}")))
+            }
+            Order::Exit => break,
+            Order::EndMainThread => go_on_elsewhere(actor, id),
+            order => actor.act(id, order),
+        };
+        answer(id, did);
+    }
+    ExitCode::SUCCESS
+}
+
+/// The next line of the input; `None` at its end. One that is no order is answered here.
+pub(super) fn next_order() -> io::Result<Option<Request>> {
     let mut line = String::new();
     loop {
         line.clear();
-        // The input is not kept locked: a thread that goes on after the first one needs it.
-        match io::stdin().read_line(&mut line) {
-            Ok(1..) => {}
-            Ok(0) | Err(_) => break,
+        if io::stdin().read_line(&mut line)? == 0 {
+            return Ok(None);
         }
-        let line = line.trim_end();
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        match word {
-            "exit" => break,
-            "end-main-thread" => go_on_elsewhere(actor),
-            _ => {}
-        }
-        match actor.act(word, rest) {
-            Ok(said) => answer(&said),
-            Err(Failure::NotUnderstood) => {
-                answer(&format!("not understood: {line}"));
-                return ExitCode::from(NOT_UNDERSTOOD);
-            }
-            Err(failure) => answer(&format!("error {failure}")),
+        match serde_json::from_str(&line) {
+            Ok(request) => return Ok(Some(request)),
+            Err(error) => answer(0, Err(Failure::NotUnderstood(error))),
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// Lets another thread serve, and ends this one.
@@ -101,47 +112,118 @@ fn serve(mut actor: Actor) -> ExitCode {
     clippy::exit,
     reason = "the thread that is left speaks for a process whose main function never returns"
 )]
-fn go_on_elsewhere(actor: Actor) -> ! {
+fn go_on_elsewhere(actor: Actor, id: u64) -> ! {
+    // A kernel that is tapped belongs to its thread; the claim ends with it.
+    let claim = actor.claim.and_then(|claim| match claim {
+        Mine::Face(claim) => Some(claim),
+        Mine::Tapped(..) => None,
+    });
+    let unclaimed = actor.unclaimed;
     std::thread::spawn(move || {
-        answer("goes on");
-        serve(actor);
+        answer(id, Ok(Done::GoesOn));
+        serve(Actor { claim: claim.map(Mine::Face), unclaimed });
         std::process::exit(0);
     });
     end_this_thread()
 }
 
-/// Says a line that is meant for the one who asked.
-fn answer(text: &str) {
-    say("=", text);
+/// Says how an order went.
+fn answer(id: u64, did: Result<Done, Failure>) {
+    let what = match did {
+        Ok(done) => What::Done(done),
+        Err(failure) => {
+            let (kind, message) = failure.kind_and_message();
+            What::Failed { kind, message }
+        }
+    };
+    say(&Said { v: VERSION, id, what });
 }
 
-fn say(mark: &str, text: &str) {
+/// Says a line that is meant for the one who asked.
+pub(super) fn say(said: &Said) {
+    let Ok(mut line) = serde_json::to_string(said) else { return };
+    line.push('\n');
     // Whoever does not listen any more will end this process by the end of its input.
-    let _written = writeln!(io::stdout(), "{mark} {text}");
+    let _written = io::stdout().lock().write_all(line.as_bytes());
 }
 
 /// What the actor has.
 #[derive(Default)]
 struct Actor {
-    claim: Option<Claim>,
+    claim: Option<Mine>,
     unclaimed: Option<Unclaimed>,
+}
+
+/// A claim, as a product has it, or over a kernel whose calls can be disturbed.
+enum Mine {
+    Face(Claim),
+    Tapped(Tap, TappedClaim),
+}
+
+impl Mine {
+    /// What the user is given.
+    fn files(&self) -> PathBuf {
+        match self {
+            Mine::Face(claim) => claim.path().into(),
+            Mine::Tapped(_, claim) => OsStr::from_bytes(&claim.files().0).into(),
+        }
+    }
+
+    /// The claim itself.
+    fn path(&self) -> PathBuf {
+        let mut path = self.files();
+        path.pop();
+        path
+    }
+
+    /// Starts a shell, which reads and writes where it is told.
+    fn spawn(
+        &mut self,
+        script: &str,
+        input: Option<&Path>,
+        output: Option<&Path>,
+    ) -> Result<i32, Failure> {
+        // Both ends, so that no open of a FIFO waits for somebody at the other.
+        let both = |path: &Path| File::options().read(true).write(true).open(path);
+        let input = input.map(both).transpose()?.map_or_else(Stdio::null, Stdio::from);
+        let output = output.map(both).transpose()?.map_or_else(Stdio::inherit, Stdio::from);
+        let files = self.files();
+        match self {
+            Mine::Face(claim) => {
+                let mut command = claim.command("sh");
+                command.arg("-c").arg(script).current_dir(files).stdin(input).stdout(output);
+                // OK because pids are below 2^22.
+                Ok(command.spawn()?.id().cast_signed())
+            }
+            Mine::Tapped(_, claim) => {
+                let mut program = HostProgram::new("sh");
+                program.arg("-c").arg(script).current_dir(files).stdin(input).stdout(output);
+                Ok(claim.spawn(&mut program)?.pid.0)
+            }
+        }
+    }
 }
 
 /// Why something was not done.
 enum Failure {
-    NotUnderstood,
+    NotUnderstood(serde_json::Error),
+    Version(String),
     Nothing,
+    Refused(Refusal),
     Mortmain(Error),
     System(io::Error),
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Failure {
+    fn kind_and_message(&self) -> (String, String) {
+        let of = |kind: &str, message: &dyn fmt::Display| (kind.to_owned(), message.to_string());
         match self {
-            Failure::NotUnderstood => f.write_str("NotUnderstood"),
-            Failure::Nothing => f.write_str("Nothing: there is no claim"),
-            Failure::Mortmain(error) => write!(f, "{:?}: {error}", error.kind()),
-            Failure::System(error) => write!(f, "System: {error}"),
+            Failure::NotUnderstood(error) => of("NotUnderstood", error),
+            Failure::Version(told) => of("Version", told),
+            Failure::Nothing => of("Nothing", &"there is no claim"),
+            Failure::Refused(refusal) => refusal.kind_and_message(),
+            Failure::Mortmain(error) => of(&format!("{:?}", error.kind()), error),
+            Failure::System(error) => of("System", error),
         }
     }
 }
@@ -152,6 +234,12 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Failure::Refused(refusal)
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::System(error)
@@ -159,74 +247,114 @@ impl From<io::Error> for Failure {
 }
 
 impl Actor {
-    fn act(&mut self, word: &str, rest: &str) -> Result<String, Failure> {
-        match word {
-            "create" => {
-                let claim = namespace(rest)?.create()?;
-                // OK because what the user is given lies in the claim.
-                let path = claim.path().parent().expect("it has a parent").display();
-                let said = format!("created {path}");
-                self.claim = Some(claim);
-                Ok(said)
+    fn act(&mut self, id: u64, order: Order) -> Result<Done, Failure> {
+        match order {
+            Order::Create { prefix, root, tapped: false, disturbed: None } => {
+                let claim = Namespace::at(root, &prefix)?.create()?;
+                Ok(self.created(Mine::Face(claim)))
             }
-            "unclaimed" => {
-                let made = namespace(rest)?.create_unclaimed()?;
-                let said = format!("created {}", made.path().display());
+            Order::Create { prefix, root, tapped: _, disturbed } => {
+                let (tap, root) = tapped_root(&prefix, &root)?;
+                tap.with_hook(|hook| hook.arm(id, disturbed));
+                let claim = root.create()?;
+                tap.with_hook(|hook| hook.arm(id, None));
+                Ok(self.created(Mine::Tapped(tap, claim)))
+            }
+            Order::Unclaimed { prefix, root } => {
+                let made = Namespace::at(root, &prefix)?.create_unclaimed()?;
+                let claim = made.path().into();
                 self.unclaimed = Some(made);
-                Ok(said)
+                Ok(Done::Created { claim })
             }
-            "spawn" => {
-                let claim = self.claim()?;
-                let mut command = claim.command("sh");
-                command.arg("-c").arg(rest).current_dir(claim.path()).stdin(Stdio::null());
-                Ok(format!("spawned {}", command.spawn()?.id()))
+            Order::Spawn { script, input, output } => {
+                let claim = self.claim.as_mut().ok_or(Failure::Nothing)?;
+                let pid = claim.spawn(&script, input.as_deref(), output.as_deref())?;
+                Ok(Done::Spawned { pid })
             }
-            "write" => {
-                fs::write(self.claim()?.path().join(rest), "written by its owner\n")?;
-                Ok("written".into())
+            Order::Write { name } => {
+                fs::write(self.claim()?.files().join(name), "written by its owner\n")?;
+                Ok(Done::Written)
             }
-            "close" => match self.claim.take().ok_or(Failure::Nothing)?.close() {
-                Ok(closed) => Ok(told(&closed)),
-                Err(refused) => {
-                    self.claim = Some(refused.claim);
-                    Err(refused.error.into())
-                }
-            },
-            "release" => match self.claim.take().ok_or(Failure::Nothing)?.release() {
-                Ok(()) => Ok("released".into()),
-                Err(refused) => {
-                    self.claim = Some(refused.claim);
-                    Err(refused.error.into())
-                }
-            },
-            "drop" => {
+            Order::Close { disturbed } => self.close(id, disturbed),
+            Order::Release => self.release(),
+            Order::Drop => {
                 self.claim = None;
                 self.unclaimed = None;
-                Ok("dropped".into())
+                Ok(Done::Dropped)
             }
-            "sweep" => Ok(swept(&namespace(rest)?.sweep())),
-            "fork-exit" => self.copy_that_exits(),
-            "fork-stay" => self.copy_that_stays(false),
-            "fork-drop" => self.copy_that_stays(true),
-            "lose-lease" => self.lose_lease(),
-            "exec-self" => {
+            Order::Sweep { prefix, root, how } => {
+                Ok(Done::Swept(sweep::sweep(id, &prefix, &root, &how)?))
+            }
+            Order::ForkExit => self.copy_that_exits(),
+            Order::ForkStay => self.copy_that_stays(false),
+            Order::ForkDrop => self.copy_that_stays(true),
+            Order::LoseLease => self.lose_lease(),
+            Order::ExecSelf => {
                 let mut command = Command::new("/proc/self/exe");
-                Err(command.args(["actor", AGAIN]).exec().into())
+                Err(command.args(["actor", AGAIN, &id.to_string()]).exec().into())
             }
-            _ => Err(Failure::NotUnderstood),
+            Order::LimitDescriptors { more } => limit_descriptors(more),
+            // The first ends the process and the second thread goes on; who has not stopped has
+            // nothing to continue with.
+            Order::Exit | Order::EndMainThread | Order::Continue => Err(Failure::Nothing),
         }
     }
 
-    fn claim(&self) -> Result<&Claim, Failure> {
+    fn created(&mut self, claim: Mine) -> Done {
+        let done = Done::Created { claim: claim.path() };
+        self.claim = Some(claim);
+        done
+    }
+
+    fn close(&mut self, id: u64, disturbed: Option<Disturbance>) -> Result<Done, Failure> {
+        match self.claim.take().ok_or(Failure::Nothing)? {
+            Mine::Face(claim) => match claim.close() {
+                Ok(closed) => Ok(told(&closed)),
+                Err(refused) => {
+                    self.claim = Some(Mine::Face(refused.claim));
+                    Err(refused.error.into())
+                }
+            },
+            Mine::Tapped(tap, claim) => {
+                tap.with_hook(|hook| hook.arm(id, disturbed));
+                let closed = claim.close();
+                tap.with_hook(|hook| hook.arm(id, None));
+                match closed {
+                    Ok(closed) => Ok(told(&closed)),
+                    Err(refused) => {
+                        self.claim = Some(Mine::Tapped(tap, *refused.claim));
+                        Err(refused.error.into())
+                    }
+                }
+            }
+        }
+    }
+
+    fn release(&mut self) -> Result<Done, Failure> {
+        let (kept, error) = match self.claim.take().ok_or(Failure::Nothing)? {
+            Mine::Face(claim) => match claim.release() {
+                Ok(()) => return Ok(Done::Released),
+                Err(refused) => (Mine::Face(refused.claim), refused.error),
+            },
+            Mine::Tapped(tap, claim) => match claim.release() {
+                Ok(()) => return Ok(Done::Released),
+                Err(refused) => (Mine::Tapped(tap, *refused.claim), refused.error),
+            },
+        };
+        self.claim = Some(kept);
+        Err(error.into())
+    }
+
+    fn claim(&self) -> Result<&Mine, Failure> {
         self.claim.as_ref().ok_or(Failure::Nothing)
     }
 
     /// A copy that tries everything, and then exits as a worker does whose work is done.
-    fn copy_that_exits(&mut self) -> Result<String, Failure> {
+    fn copy_that_exits(&mut self) -> Result<Done, Failure> {
         let (read, mut write) = io::pipe()?;
         let pid = fork(|| {
             let mut kinds = Vec::new();
-            if let Some(claim) = self.claim.take() {
+            if let Some(Mine::Face(claim)) = self.claim.take() {
                 let spawned = claim.command("true").spawn();
                 kinds.push(format!("spawn {}", kind(spawned.err().as_ref())));
                 match claim.close() {
@@ -249,11 +377,11 @@ impl Actor {
         let pid = rustix::process::Pid::from_raw(pid);
         rustix::process::waitpid(pid, rustix::process::WaitOptions::empty())
             .map_err(io::Error::from)?;
-        Ok(format!("exited: {}", said.trim_end()))
+        Ok(Done::Exited { said: said.trim_end().into() })
     }
 
     /// A copy that lives on, with or without what it was copied with.
-    fn copy_that_stays(&mut self, without: bool) -> Result<String, Failure> {
+    fn copy_that_stays(&mut self, without: bool) -> Result<Done, Failure> {
         let (read, write) = io::pipe()?;
         let mut write = Some(write);
         let pid = fork(|| {
@@ -268,20 +396,33 @@ impl Actor {
         })?;
         drop(write);
         io::BufReader::new(read).read_line(&mut String::new())?;
-        Ok(format!("stays {pid}"))
+        Ok(Done::Stays { pid })
     }
 
     /// Closes whatever descriptor is of the claim itself, as a careless daemon would.
-    fn lose_lease(&self) -> Result<String, Failure> {
-        // OK because what the user is given lies in the claim.
-        let claim = self.claim()?.path().parent().expect("it has a parent");
+    fn lose_lease(&self) -> Result<Done, Failure> {
+        let claim = self.claim()?.path();
         let mut count = 0;
-        for (number, _) in descriptors()?.iter().filter(|(_, target)| target == claim) {
+        for (number, _) in descriptors()?.iter().filter(|(_, target)| *target == claim) {
             nix::unistd::close(*number).map_err(io::Error::from)?;
             count += 1;
         }
-        Ok(format!("lost {count}"))
+        Ok(Done::Lost { count })
     }
+}
+
+/// Lets this process open so many descriptors more than it has now. They are given out from the
+/// lowest free number on, so the limit stands above the lowest `more` that are free.
+fn limit_descriptors(more: u64) -> Result<Done, Failure> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let used: BTreeSet<RawFd> = descriptors()?.into_iter().map(|(number, _)| number).collect();
+    let free = (0..).filter(|number| !used.contains(number));
+    // OK because there are fewer descriptors than pids.
+    let first_refused = free.take(more as usize + 1).last().unwrap_or(0);
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = Some(first_refused.cast_unsigned().into());
+    setrlimit(Resource::Nofile, limit).map_err(io::Error::from)?;
+    Ok(Done::Limited)
 }
 
 /// The descriptors of this process, and what each is open on.
@@ -297,30 +438,17 @@ fn descriptors() -> io::Result<Vec<(RawFd, PathBuf)>> {
     Ok(found)
 }
 
-/// Opens what `PREFIX ROOT` names.
-fn namespace(arguments: &str) -> Result<Namespace, Failure> {
-    let (prefix, root) = arguments.split_once(' ').ok_or(Failure::NotUnderstood)?;
-    Ok(Namespace::at(OsStr::new(root), prefix)?)
-}
-
 fn kind(error: Option<&Error>) -> String {
     error.map_or_else(|| "done".into(), |error| format!("{:?}", error.kind()))
 }
 
-fn told(closed: &Closed) -> String {
+fn told(closed: &Closed) -> Done {
     match closed {
-        Closed::Removed => "removed".into(),
-        Closed::Released => "released".into(),
+        Closed::Removed => Done::Removed,
         Closed::Obstructed(obstacles) => {
-            let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-            format!("obstructed {}", obstacles.join("; "))
+            Done::Obstructed { obstacles: obstacles.iter().map(ToString::to_string).collect() }
         }
-        other => format!("{other:?}"),
+        // What is added to these leaves the claim to the sweeps, too.
+        _ => Done::Released,
     }
-}
-
-fn swept(report: &Report) -> String {
-    report.to_string().lines().for_each(|line| say("|", line));
-    let (removed, kept, blocked) = (report.removed(), report.kept(), report.blocked());
-    format!("swept {removed} {kept} {blocked} {}", report.foreign)
 }
