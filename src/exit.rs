@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Holds = 0,
     /// A finding: something was harmed or leaked.
     Finding = 1,
+    /// Wrong usage, or a file that cannot be understood.
+    Usage = 2,
     /// Interrupted, or a bound was hit, before anything could be decided.
     Undecided = 3,
     /// Nothing matched what was asked for.
@@ -30,9 +32,10 @@ impl Exit {
             Exit::Nothing => 1,
             Exit::Undecided => 2,
             Exit::Missing => 3,
-            Exit::Baseline => 4,
-            Exit::Internal => 5,
-            Exit::Finding => 6,
+            Exit::Usage => 4,
+            Exit::Baseline => 5,
+            Exit::Internal => 6,
+            Exit::Finding => 7,
         };
         if rank(other) > rank(self) { other } else { self }
     }
@@ -44,12 +47,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The table, for `--help`. Usage errors are clap's, which ends with 2.
+/// The table, for `--help`. Errors in the arguments are clap's, which ends with 2.
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0   what was asked holds
   1   a finding: something was harmed or leaked
-  2   wrong usage
+  2   wrong usage, or a file that cannot be understood
   3   not decided: interrupted, or a bound was hit
   4   nothing matched what was asked for
   5   the undisturbed run already fails, so nothing was tested

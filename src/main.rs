@@ -5,6 +5,8 @@ mod explore;
 mod faults;
 mod interrupt;
 mod output;
+mod scenario;
+mod stories;
 mod workers;
 
 use std::env;
@@ -12,6 +14,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mortmain_harness::scenario::runner as teller;
 use mortmain_harness::{ArenaAllocator, actor, cell, series};
 
 use crate::exit::Exit;
@@ -21,9 +24,9 @@ use crate::output::Output;
 /// Finds the holes in code that cleans up after killed processes.
 ///
 /// Without a command it does its main job: it explores every order of an owner, its command and two
-/// sweeps in a simulated kernel, with two kills anywhere; then it kills real processes at every
-/// system call of `mortmain`, lets every call fail in every way, and looks at what is true
-/// afterwards.
+/// sweeps in a simulated kernel, with two kills anywhere; it tells all scenarios with real processes;
+/// then it kills real processes at every system call of `mortmain`, lets every call fail in every
+/// way, and looks at what is true afterwards.
 #[derive(Parser, Debug)]
 #[command(name = "mortmain-lab", version, after_help = exit::TABLE)]
 struct Cli {
@@ -41,6 +44,9 @@ enum Command {
     /// Explore every order of steps and kills in the simulated kernel
     #[command(after_help = exit::TABLE)]
     Explore(explore::Options),
+    /// Tell stories with real processes, and look at what is true in them
+    #[command(after_help = exit::TABLE)]
+    Scenario(scenario::Options),
 }
 
 /// Processes of the simulated kernel allocate in arenas of their own, so that a kill leaks nothing.
@@ -54,6 +60,7 @@ fn main() -> ExitCode {
         Some(role) if role == "cell" => return cell::main(args),
         Some(role) if role == "actor" => return actor::main(args),
         Some(role) if role == "fault-worker" => return series::main(args),
+        Some(role) if role == teller::ROLE => return teller::main(args),
         _ => {}
     }
     let cli = Cli::parse();
@@ -75,10 +82,12 @@ fn run(cli: &Cli) -> io::Result<Exit> {
     match &cli.command {
         Some(Command::Faults(options)) => faults::run(options, &cli.output, &interrupt),
         Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
+        Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
         None => {
             let explored = explore::run(&explore::Options::GATE, &cli.output, &interrupt)?;
+            let told = scenario::run(&scenario::Options::default(), &cli.output, &interrupt)?;
             let faults = faults::run(&faults::Options::everything(), &cli.output, &interrupt)?;
-            Ok(explored.and(faults))
+            Ok(explored.and(told).and(faults))
         }
     }
 }

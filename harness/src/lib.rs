@@ -19,6 +19,7 @@
 //! * [`answers`] answers some of the three questions in the place of the real prober;
 //! * [`scripts`] are commands to run in them;
 //! * [`intercept`] lets an adversary act between two calls of a process;
+//! * [`scenario`] tells stories that anyone can write;
 //! * [`forge`] reads records, changes them and puts them back.
 //!
 //! The world, where the same code runs on a simulated kernel:
@@ -44,6 +45,7 @@ pub mod judge;
 pub mod processes;
 mod raw;
 pub mod reader;
+pub mod scenario;
 pub mod scratch;
 pub mod scripts;
 pub mod series;

@@ -1,0 +1,188 @@
+//! The commands of a story: real shells, which serve orders for as long as they live.
+//!
+//! A command reads and writes FIFOs that lie outside of every claim, so that nobody's death but its
+//! own closes them, and so that they hold nothing open in the claim.
+
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::{Failure, Outcome};
+use crate::reader::Reader;
+use crate::scenario::story::{Command, Lock};
+use crate::wait::{Deadline, Watch};
+
+/// Longer than anything takes on a loaded machine.
+const PATIENCE_SECS: u64 = 20;
+
+/// What a shell says when it is what it is meant to be, before its pid.
+const READY: &str = "ready ";
+
+/// Serves orders: `use` runs a program of the claim and writes a file there.
+const SERVES: &str = "printf '#!/bin/sh\\necho works\\n' >tool && chmod 700 tool; \
+    while read -r order; do case $order in \
+    use) if ./tool && echo used >>used; then :; else echo fails; fi;; \
+    exit) exit 0;; esac; done";
+
+/// A command that was started.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// Whose claim it uses.
+    pub(super) by: String,
+    /// The process that serves.
+    pub(super) watch: Watch,
+    orders: File,
+    output: Reader,
+    /// Whether it serves orders, or does something of the story's own.
+    serves: bool,
+}
+
+/// The pipes of a command.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    pub(super) input: PathBuf,
+    pub(super) output: PathBuf,
+}
+
+impl Pipes {
+    /// Makes them.
+    pub(super) fn make(control: &Path, name: &str) -> Outcome<Pipes> {
+        let fifo = |what: &str| -> std::io::Result<PathBuf> {
+            let path = control.join(format!("{name}.{what}"));
+            // A command that is started again gets new ones.
+            let _gone = fs::remove_file(&path);
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            // Whatever user it is.
+            fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+            Ok(path)
+        };
+        Ok(Pipes { input: fifo("in")?, output: fifo("out")? })
+    }
+
+    /// Waits until the command is what it is meant to be.
+    pub(super) fn ready(self, name: &str, described: &Command) -> Outcome<Running> {
+        let both = |path: &Path| File::options().read(true).write(true).open(path);
+        let (orders, output) = (both(&self.input)?, both(&self.output)?);
+        let mut output = Reader::new(output, format!("command `{name}`"))?;
+        let deadline = Deadline::secs(PATIENCE_SECS);
+        let said = output.next_line(deadline, "the command to be ready");
+        let said = said.map_err(|error| Failure::new("waited", error.to_string()))?;
+        let pid = said.strip_prefix(READY).and_then(|pid| pid.parse().ok());
+        let watch = pid.map(Watch::open).transpose()?.flatten();
+        let Some(watch) = watch else {
+            let title = format!("command `{name}` said `{said}`, and not the pid of a process");
+            return Err(Failure::new("waited", title));
+        };
+        check_lock(name, watch.pid(), described.lock)?;
+        let serves = described.script.is_none();
+        Ok(Running { by: described.by.clone(), watch, orders, output, serves })
+    }
+}
+
+/// Looks whether the command has the descriptor that it is meant to have, or not to have.
+fn check_lock(name: &str, pid: i32, lock: Lock) -> Outcome<()> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd"))?.filter_map(Result::ok);
+    let targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+    let has = targets.into_iter().any(|target| {
+        target.parent().is_some_and(|dir| dir.file_name().is_some_and(|dir| dir == "commands"))
+    });
+    if has == (lock == Lock::Closed) {
+        let whether = if has { "has" } else { "has not" };
+        let title = format!("command `{name}` {whether} the descriptor of its entry's lock");
+        return Err(Failure::new("command", title));
+    }
+    Ok(())
+}
+
+/// What a shell has to be told to become the command.
+pub(super) fn script(command: &Command) -> String {
+    let serves = command.script.as_deref().unwrap_or(SERVES);
+    let body = format!("echo {READY}$$; {serves}");
+    let body = match command.lock {
+        Lock::Kept => format!("sh -c {}", quoted(&body)),
+        // The plain shell knows no number of a descriptor with more than one digit.
+        Lock::Closed => format!("bash -c {}", quoted(&format!("exec 255>&-; {body}"))),
+        Lock::Unlocked => format!("sh -c {}", quoted(&format!("flock -u 255; {body}"))),
+    };
+    // A shell gives what it runs in the background no input but what it is told to.
+    match (command.own_session, command.background) {
+        // One that leads a group forks, and its parent ends at once.
+        (true, _) => format!("exec setsid {body}"),
+        (false, true) => format!("exec 3<&0; {body} <&3 3<&- & exit 0"),
+        (false, false) => format!("exec {body}"),
+    }
+}
+
+/// The text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+impl Running {
+    /// Tells it to use its claim.
+    pub(super) fn uses(&mut self, name: &str) -> Outcome<()> {
+        if !self.serves {
+            let title = format!("command `{name}` has a script of its own, and serves no orders");
+            return Err(Failure::new("command", title));
+        }
+        self.lives(name)?;
+        self.order("use")?;
+        let deadline = Deadline::secs(PATIENCE_SECS);
+        let said = self.output.next_line(deadline, "the command to use its claim");
+        match said.as_deref() {
+            Ok("works") => Ok(()),
+            Ok(other) => {
+                let title = format!("command `{name}` cannot use its claim any more");
+                Err(Failure::new("S1", title).note(format!("asked to, it said `{other}`")))
+            }
+            Err(error) => Err(Failure::new("waited", error.to_string())),
+        }
+    }
+
+    /// Fails if it has ended.
+    pub(super) fn lives(&self, name: &str) -> Outcome<()> {
+        match self.watch.is_gone()? {
+            false => Ok(()),
+            true => Err(Failure::new("not-running", format!("command `{name}` has ended"))),
+        }
+    }
+
+    /// Tells it to exit, and waits for that.
+    pub(super) fn exits(&mut self) -> Outcome<()> {
+        self.order("exit")?;
+        self.gone()
+    }
+
+    /// Waits for its end.
+    pub(super) fn gone(&self) -> Outcome<()> {
+        let gone = self.watch.gone(Deadline::secs(PATIENCE_SECS));
+        gone.map_err(|error| Failure::new("waited", error.to_string()))
+    }
+
+    fn order(&mut self, order: &str) -> Outcome<()> {
+        Ok(writeln!(self.orders, "{order}")?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_shell_hold_quotes() {
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn a_script_becomes_what_the_story_says() {
+        let plain = Command { script: Some("true".into()), ..Command::default() };
+        assert_eq!(script(&plain), "exec sh -c 'echo ready $$; true'");
+        let background = Command { background: true, ..plain.clone() };
+        assert_eq!(script(&background), "exec 3<&0; sh -c 'echo ready $$; true' <&3 3<&- & exit 0");
+        let daemon = Command { own_session: true, lock: Lock::Closed, ..plain };
+        assert_eq!(script(&daemon), "exec setsid bash -c 'exec 255>&-; echo ready $$; true'");
+    }
+}

@@ -1,0 +1,112 @@
+//! Looks whether an expectation of a story holds.
+
+use super::stage::Stage;
+use super::{Failure, Outcome};
+use crate::processes::process;
+use crate::scenario::story::{Expected, State};
+use crate::tree::Tree;
+
+impl Stage<'_> {
+    /// Fails, with what is true instead, unless it holds.
+    pub(super) fn expect(&mut self, expected: &Expected) -> Outcome<()> {
+        match expected {
+            Expected::Claim { server, is, because } => {
+                self.expect_claim(server, *is, because.as_deref())
+            }
+            Expected::Works(command) => self.running(command)?.uses(command),
+            Expected::Lives(who) => match self.servers.get(who) {
+                Some(serving) => lives(who, serving.process.pid()),
+                None => self.running(who)?.lives(who),
+            },
+            Expected::Ended(who) => match self.servers.get(who) {
+                Some(_) => Err(Failure::new("ended", format!("`{who}` runs"))),
+                None if self.commands.contains_key(who) => self.running(who)?.gone(),
+                None => Ok(()),
+            },
+            Expected::Untouched(name) => {
+                let (dir, before) = &self.precious[name];
+                match Tree::read(dir)? == *before {
+                    true => Ok(()),
+                    false => Err(Failure::new("S2", format!("`{name}` is not what it was"))),
+                }
+            }
+            Expected::There(place) => {
+                let path = self.resolve(place)?;
+                match path.symlink_metadata() {
+                    Ok(_) => Ok(()),
+                    Err(error) => {
+                        Err(Failure::new("there", format!("{}: {error}", path.display())))
+                    }
+                }
+            }
+            Expected::NotThere(place) => {
+                let path = self.resolve(place)?;
+                match path.symlink_metadata() {
+                    Ok(_) => Err(Failure::new("there", format!("{} is there", path.display()))),
+                    Err(_) => Ok(()),
+                }
+            }
+            Expected::Told(words) => {
+                let mut lines = self.last.iter().flat_map(|swept| &swept.report);
+                if lines.any(|line| line.contains(words.as_str())) {
+                    return Ok(());
+                }
+                let failure = Failure::new("told", format!("no sweep said `{words}`"));
+                Err(self.with_reports(failure))
+            }
+            Expected::Names(count) => {
+                let names = self.names();
+                if names.len() as u64 == *count {
+                    return Ok(());
+                }
+                let title = format!("{} names are in the root", names.len());
+                Err(Failure::new("names", title).note(names.join(", ")))
+            }
+        }
+    }
+
+    fn expect_claim(&self, server: &str, is: State, because: Option<&str>) -> Outcome<()> {
+        let claim = self.claim(server)?;
+        let path = self.path_of(claim);
+        let name = path.as_ref().and_then(|path| path.file_name()?.to_str());
+        let found = match name {
+            None => State::Gone,
+            Some(name) if name.contains(".dead-") => State::Tombstone,
+            Some(name) if name.starts_with('.') => State::Staging,
+            Some(_) => State::Kept,
+        };
+        if found != is {
+            let title = format!("the claim of `{server}` is {}", word(found));
+            return Err(self.with_reports(Failure::new("claim", title)));
+        }
+        if is == State::Kept {
+            self.check_whole(server, claim)?;
+        }
+        let Some(because) = because else { return Ok(()) };
+        let reasons = self.reasons(claim);
+        if reasons.contains(&because) {
+            return Ok(());
+        }
+        let title = match reasons.is_empty() {
+            true => format!("the last sweep says nothing of the claim of `{server}`"),
+            false => format!("the last sweep gives another reason: {}", reasons.join(", ")),
+        };
+        Err(self.with_reports(Failure::new("because", title)))
+    }
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Kept => "at its place",
+        State::Gone => "gone",
+        State::Tombstone => "a tombstone",
+        State::Staging => "still being made",
+    }
+}
+
+fn lives(who: &str, pid: i32) -> Outcome<()> {
+    match process(pid)?.is_some_and(|info| info.lives()) {
+        true => Ok(()),
+        false => Err(Failure::new("lives", format!("`{who}` has ended"))),
+    }
+}

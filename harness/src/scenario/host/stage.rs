@@ -1,0 +1,247 @@
+//! What a story is told on: a root, precious directories, and who is running.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use super::command::Running;
+use super::{Counts, Failure, Outcome};
+use crate::actor::Actor as Process;
+use crate::actor::wire::{Subject, Swept};
+use crate::scenario::story::{self, Action, Base, Copy, Place, Story};
+use crate::scratch::scratch_root;
+use crate::tree::Tree;
+use crate::wait::Watch;
+
+/// The prefix of the claims of a story.
+pub(super) const PREFIX: &str = "story";
+
+/// Nobody in particular, on any system: neither root nor the user who stands for all unknown ones.
+const PLAIN_UID: u32 = 1000;
+
+/// The precious directory that every story has.
+pub(super) const OUTSIDE: &str = "outside";
+
+/// Everything that is there while a story is told.
+pub(super) struct Stage<'s> {
+    pub(super) story: &'s Story,
+    pub(super) subject: Subject,
+    pub(super) round: u64,
+    lab: PathBuf,
+    /// Where claims lie.
+    pub(super) root: PathBuf,
+    /// For the pipes of commands.
+    pub(super) control: PathBuf,
+    pub(super) precious: BTreeMap<String, (PathBuf, Tree)>,
+    pub(super) servers: BTreeMap<String, Serving>,
+    /// Servers that have ended; their guards end what they left behind, at the end of the story.
+    pub(super) dead: Vec<Serving>,
+    pub(super) sweepers: BTreeMap<String, Process>,
+    pub(super) commands: BTreeMap<String, Running>,
+    pub(super) claims: BTreeMap<String, Claim>,
+    /// Dead claims that the next plain sweep has to remove.
+    pub(super) canaries: Vec<Claim>,
+    /// What the last step that swept was told.
+    pub(super) last: Vec<Swept>,
+    /// What is mounted, and where.
+    pub(super) mounts: Vec<PathBuf>,
+    /// Names in the root that the story has put there.
+    pub(super) planted: Vec<PathBuf>,
+    pub(super) counts: Counts,
+    /// Whether an operation ended before the call at which something was to happen.
+    pub(super) over: bool,
+}
+
+/// A server that runs.
+pub(super) struct Serving {
+    pub(super) process: Process,
+    /// Whether it still means to use its claim.
+    pub(super) uses: bool,
+    /// What it was doing when it stopped.
+    pub(super) stopped: Option<Doing>,
+    /// Copies of it that were forked and live on with the claim.
+    pub(super) copies: Vec<Watch>,
+}
+
+/// What a process was doing when it stopped.
+#[derive(Clone, Debug)]
+pub(super) enum Doing {
+    Creating,
+    Closing,
+    Sweeping,
+}
+
+/// A claim as it was seen.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    /// What all its names have in common.
+    pub(super) random: String,
+    /// The inode of its directory, once it was published.
+    pub(super) inode: Option<u64>,
+    /// Whether the story itself has taken something of it away.
+    pub(super) touched: bool,
+}
+
+impl<'s> Stage<'s> {
+    /// Sets everything up.
+    pub(super) fn set(
+        story: &'s Story,
+        lab: &Path,
+        subject: Subject,
+        round: u64,
+    ) -> Outcome<Stage<'s>> {
+        let base = scratch_root();
+        let make = |name: &str, mode: u32| -> std::io::Result<PathBuf> {
+            let path = base.join(name);
+            fs::create_dir(&path)?;
+            fs::set_permissions(&path, Permissions::from_mode(mode))?;
+            Ok(path)
+        };
+        // As the temporary directory is, in which claims lie in life.
+        let root = make("root", 0o1777)?;
+        let control = make("control", 0o777)?;
+        // The build may lie where a plain user may not look.
+        let reachable = base.join("mortmain-lab");
+        let lab = if story.actors.values().any(is_plain) {
+            fs::copy(lab, &reachable)?;
+            fs::set_permissions(&reachable, Permissions::from_mode(0o755))?;
+            reachable
+        } else {
+            lab.to_owned()
+        };
+        let mut precious = BTreeMap::new();
+        let named = story.actors.iter().filter(|(_, a)| matches!(a, story::Actor::Precious));
+        for name in named.map(|(name, _)| name.as_str()).chain([OUTSIDE]) {
+            let dir = make(&format!("precious-{name}"), 0o755)?;
+            fs::create_dir_all(dir.join("deep/er"))?;
+            fs::write(dir.join("file"), format!("{name}: nobody may touch this\n"))?;
+            fs::write(dir.join("deep/er/file"), "nor this\n")?;
+            let seen = Tree::read(&dir)?;
+            precious.insert(name.to_owned(), (dir, seen));
+        }
+        Ok(Stage {
+            story,
+            subject,
+            round,
+            lab,
+            root,
+            control,
+            precious,
+            servers: BTreeMap::new(),
+            dead: Vec::new(),
+            sweepers: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            canaries: Vec::new(),
+            last: Vec::new(),
+            mounts: Vec::new(),
+            planted: Vec::new(),
+            counts: Counts::default(),
+            over: false,
+        })
+    }
+
+    /// Starts an actor, as a plain user if that is meant.
+    pub(super) fn start_actor(&self, plain_user: bool) -> Process {
+        let mut command = process::Command::new(&self.lab);
+        command.arg("actor");
+        if plain_user && rustix::process::geteuid().is_root() {
+            // Without root's groups, which go with the uid.
+            command.gid(PLAIN_UID).uid(PLAIN_UID);
+        }
+        Process::start_by(command)
+    }
+
+    /// The server of the story, as it is described.
+    pub(super) fn server_of(&self, name: &str) -> &'s story::Server {
+        match self.story.actors.get(name) {
+            Some(story::Actor::Server(server)) => server,
+            _ => panic!("`{name}` is no server"),
+        }
+    }
+
+    /// The command of the story, as it is described.
+    pub(super) fn command_of(&self, name: &str) -> &'s story::Command {
+        match self.story.actors.get(name) {
+            Some(story::Actor::Command(command)) => command,
+            _ => panic!("`{name}` is no command"),
+        }
+    }
+
+    /// A server that runs.
+    pub(super) fn serving(&mut self, name: &str) -> Outcome<&mut Serving> {
+        let running = self.servers.get_mut(name);
+        running.ok_or_else(|| Failure::new("not-running", format!("server `{name}` does not run")))
+    }
+
+    /// A command that was started.
+    pub(super) fn running(&mut self, name: &str) -> Outcome<&mut Running> {
+        let running = self.commands.get_mut(name);
+        running
+            .ok_or_else(|| Failure::new("not-running", format!("command `{name}` was not started")))
+    }
+
+    /// The claim of a server.
+    pub(super) fn claim(&self, server: &str) -> Outcome<&Claim> {
+        let claim = self.claims.get(server);
+        claim.ok_or_else(|| Failure::new("no-claim", format!("`{server}` has made no claim")))
+    }
+
+    /// The path of a claim, by whatever name it has now.
+    pub(super) fn path_of(&self, claim: &Claim) -> Option<PathBuf> {
+        let mut names = self.names().into_iter().filter(|name| name.contains(&claim.random));
+        names.next().map(|name| self.root.join(name))
+    }
+
+    /// What lies in the root, sorted.
+    pub(super) fn names(&self) -> Vec<String> {
+        let names = crate::ground::names_in(&self.root).into_iter();
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The path of a place of the story.
+    pub(super) fn resolve(&self, place: &Place) -> Outcome<PathBuf> {
+        let base = match &place.base {
+            Base::Root => self.root.clone(),
+            Base::Claim(server) => {
+                let claim = self.claim(server)?;
+                self.path_of(claim).ok_or_else(|| {
+                    Failure::new("no-claim", format!("nothing is left of the claim of `{server}`"))
+                })?
+            }
+            Base::Precious(name) => self.precious[name].0.clone(),
+        };
+        // A join with an empty path would add a slash, and a slash follows links.
+        Ok(if place.rest.is_empty() { base } else { base.join(&place.rest) })
+    }
+
+    /// Whether the calls of a server's claim are to be disturbed at any time.
+    pub(super) fn is_disturbed(&self, server: &str) -> bool {
+        self.story.steps.iter().any(|step| match &step.action {
+            Action::Start { server: own, disturbed, .. }
+            | Action::Close { server: own, disturbed, .. } => own == server && disturbed.is_some(),
+            _ => false,
+        })
+    }
+
+    /// Whether this round's call was not made any more.
+    pub(super) fn round_is_over(&self) -> bool {
+        self.over
+    }
+
+    /// What the forked copies of a server mean for its claim.
+    pub(super) fn copy_uses(copy: Copy) -> bool {
+        copy == Copy::Stays
+    }
+}
+
+fn is_plain(actor: &story::Actor) -> bool {
+    match actor {
+        story::Actor::Server(server) => server.plain_user,
+        story::Actor::Sweeper(sweeper) => sweeper.plain_user,
+        story::Actor::Command(_) | story::Actor::Precious => false,
+    }
+}

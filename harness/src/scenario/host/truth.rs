@@ -1,0 +1,205 @@
+//! What must be true whatever happens: the judges of a story.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::mount::{UnmountFlags, unmount};
+
+use super::stage::{Claim, Stage};
+use super::{Counts, Failure, Outcome};
+use crate::actor::wire::{Done, Order, SweepHow, Swept, What};
+use crate::processes::processes;
+use crate::tree::Tree;
+use crate::wait::{Deadline, Watch};
+
+/// What the user's part of a claim holds from its beginning, and what it says.
+pub(super) const WITNESS: (&str, &str) = ("written-by-owner", "written by its owner\n");
+
+/// How long a SIGKILL may take on a machine that is busy with other things.
+const KILL_PATIENCE_SECS: u64 = 20;
+
+impl Stage<'_> {
+    /// What must be true after every step.
+    pub(super) fn check_truth(&self) -> Outcome<()> {
+        for (name, claim) in &self.claims {
+            let users = self.users(name)?;
+            if let Some(user) = users.first()
+                && let Err(failure) = self.check_whole(name, claim)
+            {
+                let failure = Failure { code: "S1", ..failure };
+                return Err(self.with_reports(failure.note(format!("{user} lives and may use it"))));
+            }
+        }
+        for (name, (dir, before)) in &self.precious {
+            let now = Tree::read(dir)?;
+            if now != *before {
+                let title = format!("the precious directory `{name}` is not what it was");
+                let mut failure = Failure::new("S2", title);
+                for (path, _) in before.beyond(&now).into_iter().chain(now.beyond(before)) {
+                    failure = failure.note(format!("{} differs", path.display()));
+                }
+                return Err(self.with_reports(failure));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who may still use the claim of a server, in words.
+    fn users(&self, server: &str) -> Outcome<Vec<String>> {
+        let mut users = Vec::new();
+        if let Some(serving) = self.servers.get(server) {
+            if serving.uses && serving.stopped.is_none() {
+                users.push(format!("server `{server}`"));
+            }
+            for copy in &serving.copies {
+                if !copy.is_gone()? {
+                    users.push(format!("a copy of server `{server}`"));
+                }
+            }
+        }
+        for (name, running) in &self.commands {
+            if running.by == server && !running.watch.is_gone()? {
+                users.push(format!("command `{name}`"));
+            }
+        }
+        Ok(users)
+    }
+
+    /// Fails unless the claim is at its place, the directory that it was, and whole.
+    pub(super) fn check_whole(&self, server: &str, claim: &Claim) -> Outcome<()> {
+        let path = self.root.join(format!("{}-{}", super::stage::PREFIX, claim.random));
+        let now = match fs::symlink_metadata(&path) {
+            Ok(metadata) => Some(metadata.ino()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        if now.is_none() || now != claim.inode {
+            let title = format!("the claim of `{server}` is not at its place any more");
+            let names = self.names().join(", ");
+            return Err(Failure::new("not-kept", title).note(format!("in the root: {names}")));
+        }
+        let (name, text) = WITNESS;
+        let witness = path.join("files").join(name);
+        if !claim.touched && fs::read(&witness).ok().as_deref() != Some(text.as_bytes()) {
+            let title = format!("a file in the claim of `{server}` is gone or changed");
+            return Err(Failure::new("not-kept", title).note(witness.display().to_string()));
+        }
+        Ok(())
+    }
+
+    /// Adds what the last sweeps said about it.
+    pub(super) fn with_reports(&self, failure: Failure) -> Failure {
+        let lines = self.last.iter().flat_map(|swept| &swept.report);
+        lines.fold(failure, |failure, line| failure.note(format!("the last sweep said: {line}")))
+    }
+
+    /// Ends everybody, sweeps once, and looks at what is left.
+    pub(super) fn end(&mut self) -> Outcome<Counts> {
+        self.servers.clear();
+        self.dead.clear();
+        self.sweepers.clear();
+        self.commands.clear();
+        kill_everybody()?;
+        for at in std::mem::take(&mut self.mounts).into_iter().rev() {
+            unmount(&at, UnmountFlags::DETACH).map_err(io::Error::from)?;
+        }
+        let plain = self.story.actors.values().any(|actor| match actor {
+            crate::scenario::story::Actor::Server(server) => server.plain_user,
+            _ => false,
+        });
+        self.last.clear();
+        for plain_user in [false, true].into_iter().take(1 + usize::from(plain)) {
+            let swept = self.clean_sweep(plain_user)?;
+            self.last.push(swept);
+        }
+        self.check_left()?;
+        self.check_truth()?;
+        Ok(self.counts)
+    }
+
+    /// A sweep that nothing disturbs, by a process of its own.
+    pub(super) fn clean_sweep(&mut self, plain_user: bool) -> Outcome<Swept> {
+        let mut actor = self.start_actor(plain_user);
+        let how = SweepHow { subject: self.subject, ..SweepHow::default() };
+        actor.order(Order::Sweep {
+            prefix: super::stage::PREFIX.into(),
+            root: self.root.clone(),
+            how,
+        });
+        self.counts.sweeps += 1;
+        match actor.hears("the end of the last sweep") {
+            Ok(What::Done(Done::Swept(swept))) => Ok(swept),
+            Ok(other) => Err(Failure::new("sweep", format!("asked to sweep, it said `{other}`"))),
+            Err(error) => Err(Failure::new("L2", error.to_string())),
+        }
+    }
+
+    /// Fails if anything is left but what the story declares.
+    fn check_left(&self) -> Outcome<()> {
+        let mut left: BTreeSet<String> = self.names().into_iter().collect();
+        for path in &self.planted {
+            left.remove(&*path.file_name().unwrap_or_default().to_string_lossy());
+        }
+        for declared in &self.story.left_over {
+            let claim = self.claim(&declared.server)?;
+            let mut names = left.iter().filter(|name| name.contains(&claim.random));
+            let Some(name) = names.next().cloned() else {
+                let title = format!("nothing is left of the claim of `{}`", declared.server);
+                let failure = Failure::new("left-over", title).note("it was declared to stay");
+                return Err(self.with_reports(failure.about(declared.span.clone())));
+            };
+            left.remove(&name);
+            let reasons = self.reasons(claim);
+            if !reasons.contains(&declared.because.as_str()) {
+                let title = format!("it is left for another reason: {}", reasons.join(", "));
+                let failure = Failure::new("left-over", title);
+                return Err(self.with_reports(failure.about(declared.span.clone())));
+            }
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        let title = "something is left after all users have ended and a clean sweep";
+        let names: Vec<&str> = left.iter().map(String::as_str).collect();
+        let failure = Failure::new("L1", title).note(format!("in the root: {}", names.join(", ")));
+        Err(self.with_reports(failure))
+    }
+
+    /// The codes of the reasons that the last sweeps gave about a claim.
+    pub(super) fn reasons(&self, claim: &Claim) -> Vec<&str> {
+        let judged = self.last.iter().flat_map(|swept| &swept.claims);
+        let own = judged.filter(|judged| judged.name.contains(&claim.random));
+        own.flat_map(|judged| judged.because.iter().map(String::as_str)).collect()
+    }
+}
+
+/// Kills everybody in the cell but its first process and this one.
+///
+/// Whoever is forked meanwhile is found in the next round; there is one after which nobody is left,
+/// since nobody who is killed forks.
+fn kill_everybody() -> Outcome<()> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let deadline = Deadline::secs(KILL_PATIENCE_SECS);
+    loop {
+        let others = processes()?.into_iter().filter(|info| info.pid > 1 && info.pid != own);
+        let mut found = false;
+        for info in others.filter(crate::processes::ProcInfo::lives) {
+            if let Some(watch) = Watch::open(info.pid)? {
+                found = true;
+                watch.kill()?;
+                watch.gone(deadline).map_err(|e| Failure::new("waited", e.to_string()))?;
+            }
+        }
+        if !found {
+            return Ok(());
+        }
+    }
+}
+
+/// The inode of a directory.
+pub(super) fn inode(path: &Path) -> Outcome<u64> {
+    Ok(fs::symlink_metadata(path)?.ino())
+}

@@ -1,0 +1,644 @@
+//! Reads a scenario file into a story, or tells everything that is wrong with it at once.
+//!
+//! Invariant: what is read can be told: each name that is mentioned is that of an actor of the right
+//! kind, each step is one thing, each need that a step has is declared, each reason is one that a
+//! sweep can give.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use super::diagnostic::{Diagnostic, did_you_mean};
+use super::fields::{At, Count, Fields, Found};
+use super::needs::Need;
+use super::reasons;
+use super::story::{
+    Action, Actor, Base, Command, Copy, Disturbed, Expectation, Expected, LeftOver, Lock, Oddity,
+    Place, Planted, Server, State, Step, Story, Sweeper,
+};
+use crate::actor::wire::Asked;
+
+/// The kinds of errors of the library that a step can be asked to fail with.
+const ERROR_KINDS: [&str; 11] = [
+    "InvalidPrefix",
+    "Unprotected",
+    "NoSpace",
+    "Contended",
+    "InUse",
+    "LeaseLost",
+    "Forked",
+    "OtherUser",
+    "NotStarted",
+    "Closed",
+    "System",
+];
+
+/// Reads a scenario. `name` is what it is called, `path` where it stands.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, in the order of the file.
+pub fn read(name: &str, path: &Path, text: &str) -> Result<Story, Vec<Diagnostic>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let syntax = errors.iter().map(|error| {
+        let span = error.span().unwrap_or(0..0);
+        Diagnostic::new("syntax", error.message().lines().next().unwrap_or_default(), span)
+    });
+    let syntax: Vec<Diagnostic> = syntax.collect();
+    if !syntax.is_empty() {
+        return Err(syntax);
+    }
+    let found = Found::default();
+    let fields = Fields::new("a scenario", table.get_ref(), 0..0, &found);
+    let story = Reader { fields: &fields, names: BTreeMap::new() }.story();
+    let mut found = found.into_inner();
+    match story {
+        Some(parts) if found.is_empty() => {
+            Ok(Story { name: name.into(), path: path.into(), text: text.into(), ..parts })
+        }
+        _ => {
+            found.sort_by_key(|diagnostic| diagnostic.span.start);
+            Err(found)
+        }
+    }
+}
+
+/// Who is called what.
+struct Named {
+    kind: &'static str,
+    span: Range<usize>,
+}
+
+struct Reader<'f> {
+    fields: &'f Fields<'f>,
+    names: BTreeMap<String, Named>,
+}
+
+/// An action, what it needs, and where it says so.
+struct Acted {
+    action: Action,
+    needs: Option<Need>,
+}
+
+impl From<Action> for Acted {
+    fn from(action: Action) -> Acted {
+        Acted { action, needs: None }
+    }
+}
+
+/// How a verb is read.
+type Verb = for<'r> fn(&'r Reader<'r>, &Fields<'r>) -> Option<Acted>;
+
+/// What can happen, by its key.
+const VERBS: &[(&str, Verb)] = &[
+    ("start", |r, f| r.start(f, "start")),
+    ("restart", |r, f| r.start(f, "restart")),
+    ("spawn", |r, f| Some(Action::Spawn(r.actors(f, "spawn", &["command"])?).into())),
+    ("kill", |r, f| r.kill(f)),
+    ("exit", |r, f| Some(Action::Exit(r.actors(f, "exit", &["server", "command"])?).into())),
+    ("stop", |r, f| Some(Action::Stop(r.actors(f, "stop", &["server", "command"])?).into())),
+    ("continue", |r, f| Some(Action::Continue(r.actors(f, "continue", PROCESSES)?).into())),
+    ("close", |r, f| r.close(f)),
+    ("release", |r, f| Some(Action::Release(r.actor(f, "release", &["server"])?).into())),
+    ("drop", |r, f| Some(Action::Drop(r.actor(f, "drop", &["server"])?).into())),
+    ("fork", |r, f| r.fork(f)),
+    ("re-exec", |r, f| r.odd(f, "re-exec", Oddity::ReExec)),
+    ("end-main-thread", |r, f| r.odd(f, "end-main-thread", Oddity::EndMainThread)),
+    ("lose-lease", |r, f| r.odd(f, "lose-lease", Oddity::LoseLease)),
+    ("sweep", |r, f| r.sweep(f)),
+    ("plant", |r, f| r.plant(f)),
+    ("remove", |r, f| Some(Action::Remove(r.place(f, "remove")?).into())),
+    ("mount", |r, f| r.mount(f)),
+    ("unmount", |r, f| Some(Action::Unmount(r.place(f, "unmount")?).into())),
+    ("age", |r, f| r.age(f)),
+];
+
+const PROCESSES: &[&str] = &["server", "command", "sweeper"];
+
+const PLANTED: &[(&str, Planted)] = &[
+    ("fifo", Planted::Fifo),
+    ("directory", Planted::Directory),
+    ("file", Planted::File),
+    ("dangling-link", Planted::DanglingLink),
+    ("link-to-precious", Planted::LinkToPrecious),
+    ("link-to-zero", Planted::LinkToZero),
+    ("socket", Planted::Socket),
+    ("sparse-giant", Planted::SparseGiant),
+];
+
+impl<'f> Reader<'f> {
+    fn story(mut self) -> Option<Story> {
+        let fields = self.fields;
+        let about = fields.required("about");
+        let rules = self.rules();
+        let classes = fields.strings("classes").unwrap_or_default();
+        for class in &classes {
+            let mut bytes = class.value.bytes();
+            let letter = bytes.next().is_some_and(|byte| byte.is_ascii_uppercase());
+            if !letter || !bytes.all(|byte| byte.is_ascii_digit()) {
+                let title = format!("`{}` is no class of faults", class.value);
+                let found = Diagnostic::new("unknown-class", title, class.span.clone());
+                fields.report(found.note("a class is a letter, as in `E`, a case of it `E1`"));
+            }
+        }
+        let needs: Vec<At<Need>> = fields
+            .strings("needs")
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|at| self.need(at))
+            .collect();
+        let host_only = fields.string("host-only");
+        let rounds = fields.integer("rounds-max");
+        if let Some(rounds) = &rounds
+            && rounds.value < 1
+        {
+            let title = "`rounds-max` is at least 1";
+            fields.report(Diagnostic::new("wrong-number", title, rounds.span.clone()));
+        }
+        let zombies_stay = fields.is("zombies-stay");
+        let actors = self.everybody();
+        let steps = self.steps(&needs, rounds.is_some());
+        let left_over = self.left_over();
+        fields.finish();
+        Some(Story {
+            name: String::new(),
+            path: Default::default(),
+            text: String::new(),
+            about: about?.value,
+            rules,
+            classes: classes.into_iter().map(|at| at.value).collect(),
+            needs: needs.into_iter().map(|at| at.value).collect(),
+            host_only: host_only.map(|at| at.value),
+            rounds_max: rounds.and_then(|at| u64::try_from(at.value).ok()),
+            zombies_stay,
+            actors,
+            steps,
+            left_over,
+        })
+    }
+
+    fn rules(&self) -> Vec<String> {
+        let fields = self.fields;
+        if !fields.has("rules") {
+            let title = "a scenario names the `rules` that it protects";
+            fields.report(
+                Diagnostic::new("missing-key", title, 0..0)
+                    .note("their ids stand in docs/protocol.md: rules = [\"l3\", \"p2\"]"),
+            );
+        }
+        let rules = fields.strings("rules").unwrap_or_default();
+        for rule in &rules {
+            let (letter, digits) = rule.value.split_at_checked(1).unwrap_or_default();
+            let good = letter.bytes().all(|byte| byte.is_ascii_alphabetic())
+                && !digits.is_empty()
+                && digits.bytes().all(|byte| byte.is_ascii_digit());
+            if !good {
+                let title = format!("`{}` is no rule", rule.value);
+                let found = Diagnostic::new("unknown-rule", title, rule.span.clone());
+                fields
+                    .report(found.note("a rule is a letter and a number, as in docs/protocol.md"));
+            }
+        }
+        rules.into_iter().map(|at| at.value).collect()
+    }
+
+    fn need(&self, at: At<String>) -> Option<At<Need>> {
+        if let Some(program) = at.value.strip_prefix("program:").filter(|name| !name.is_empty()) {
+            return Some(At { value: Need::Program(program.into()), span: at.span });
+        }
+        let words = Need::WORDS.map(|(word, _)| word);
+        match Need::WORDS.into_iter().find(|(word, _)| *word == at.value) {
+            Some((_, need)) => Some(At { value: need, span: at.span }),
+            None => {
+                let title = format!("nothing is called `{}` that a machine can have", at.value);
+                let found = Diagnostic::new("unknown-need", title, at.span)
+                    .note(format!("it can be {}, or program:NAME", words.join(", ")));
+                self.fields.report(found.help(did_you_mean(&at.value, words)));
+                None
+            }
+        }
+    }
+
+    /// Reads all who are in it. Their names are known before any step is read.
+    fn everybody(&mut self) -> BTreeMap<String, Actor> {
+        let mut read = Vec::new();
+        for (kind, what) in [
+            ("server", "a server"),
+            ("command", "a command"),
+            ("sweeper", "a sweeper"),
+            ("precious", "a precious directory"),
+        ] {
+            for (name, fields) in self.fields.named(kind, what) {
+                self.name(&name, kind);
+                read.push((name.value, kind, fields));
+            }
+        }
+        let mut actors = BTreeMap::new();
+        for (name, kind, fields) in read {
+            let actor = match kind {
+                "server" => Some(Actor::Server(Server { plain_user: fields.is("plain-user") })),
+                "command" => self.command(&fields).map(Actor::Command),
+                "sweeper" => self.sweeper(&fields).map(Actor::Sweeper),
+                _ => Some(Actor::Precious),
+            };
+            fields.finish();
+            actors.extend(actor.map(|actor| (name, actor)));
+        }
+        actors
+    }
+
+    fn name(&mut self, name: &At<String>, kind: &'static str) {
+        const TAKEN: [&str; 2] = ["root", "n"];
+        let slug = !name.value.is_empty()
+            && name.value.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        if !slug || TAKEN.contains(&name.value.as_str()) {
+            let title = format!("nobody can be called `{}`", name.value);
+            let found = Diagnostic::new("name", title, name.span.clone());
+            let note = "a name is small letters, digits and hyphens, and neither `root` nor `n`";
+            self.fields.report(found.note(note));
+        }
+        if let Some(other) = self.names.get(&name.value) {
+            let title = format!("two are called `{}`", name.value);
+            let found = Diagnostic::new("name-twice", title, name.span.clone());
+            self.fields.report(found.context(other.span.clone(), "the first"));
+        }
+        let named = Named { kind, span: name.span.clone() };
+        self.names.insert(name.value.clone(), named);
+    }
+
+    fn command(&self, fields: &Fields<'_>) -> Option<Command> {
+        let by = match fields.has("by") {
+            true => self.actor(fields, "by", &["server"]),
+            false => self.only("server", fields, "by"),
+        };
+        let script = fields.string("script");
+        let command = Command {
+            by: by?,
+            script: script.map(|at| at.value),
+            background: fields.is("in-background"),
+            own_session: fields.is("own-session"),
+            lock: fields
+                .word(
+                    "lock",
+                    &[("kept", Lock::Kept), ("closed", Lock::Closed), ("unlocked", Lock::Unlocked)],
+                )
+                .map_or(Lock::Kept, |at| at.value),
+        };
+        Some(command)
+    }
+
+    /// The one actor of a kind, where there is one.
+    fn only(&self, kind: &str, fields: &Fields<'_>, key: &str) -> Option<String> {
+        let mut all = self.names.iter().filter(|(_, named)| named.kind == kind);
+        match (all.next(), all.next()) {
+            (Some((name, _)), None) => Some(name.clone()),
+            _ => {
+                let title = format!("it is not clear which {kind} is meant");
+                let found = Diagnostic::new("which", title, fields.span());
+                self.fields.report(found.help(Some(format!("say `{key}`"))));
+                None
+            }
+        }
+    }
+
+    fn sweeper(&self, fields: &Fields<'_>) -> Option<Sweeper> {
+        let asked =
+            [("lease", Asked::Lease), ("owner", Asked::Owner), ("commands", Asked::Commands)];
+        let cannot_tell = fields.strings("cannot-tell").unwrap_or_default();
+        let cannot_tell =
+            cannot_tell.into_iter().filter_map(|at| fields.one_of("cannot-tell", at, &asked));
+        Some(Sweeper {
+            dry_run: fields.is("dry-run"),
+            plain_user: fields.is("plain-user"),
+            cannot_tell: cannot_tell.map(|at| at.value).collect(),
+            not_removed: match fields.has("not-removed") {
+                true => self.actors(fields, "not-removed", &["server"])?,
+                false => Vec::new(),
+            },
+            descriptors: fields.count("descriptors").map(|at| at.value),
+        })
+    }
+
+    fn steps(&self, needs: &[At<Need>], repeats: bool) -> Vec<Step> {
+        let steps = self.fields.tables("step", "a step");
+        if steps.is_empty() {
+            let found = Diagnostic::new("no-step", "nothing happens in this scenario", 0..0);
+            self.fields.report(found.help(Some("add a step: [[step]]".into())));
+        }
+        let mut uses_round = false;
+        let mut read = Vec::new();
+        for fields in &steps {
+            let mut verbs = VERBS.iter().filter(|(verb, _)| fields.has(verb));
+            let (acted, span) = match (verbs.next(), verbs.next()) {
+                (Some((key, verb)), None) => (verb(self, fields), fields.entry_span(key)),
+                (Some((first, _)), Some((second, _))) => {
+                    let title = format!("a step is one thing, not `{first}` and `{second}`");
+                    let found = Diagnostic::new("two-verbs", title, fields.key_span(second));
+                    fields.report(found.help(Some("make it two steps".into())));
+                    continue;
+                }
+                (None, _) => {
+                    let title = "this step does not say what happens";
+                    let keys = fields.keys().map(|(key, _)| key.to_owned());
+                    let verbs = || VERBS.iter().map(|(verb, _)| *verb);
+                    let near = keys.into_iter().find_map(|key| did_you_mean(&key, verbs()));
+                    let all: Vec<&str> = verbs().collect();
+                    let found = Diagnostic::new("no-verb", title, fields.span())
+                        .note(format!("it can be {}", all.join(", ")));
+                    fields.report(found.help(near));
+                    continue;
+                }
+            };
+            let expects = self.expectations(fields);
+            let counts = ["stop-before", "kill-before"]
+                .map(|key| fields.has(key).then(|| fields.count(key)));
+            uses_round |= counts.into_iter().flatten().flatten().any(|at| at.value == Count::Round);
+            fields.finish();
+            let Some(Acted { action, needs: needed }) = acted else { continue };
+            if let Some(need) = needed
+                && !needs.iter().any(|at| at.value == need || at.value == Need::Root)
+            {
+                let title = format!("this step needs `{need}`");
+                let found = Diagnostic::new("undeclared-need", title, fields.span());
+                let help = format!("add it to the head of the file: needs = [\"{need}\"]");
+                fields.report(found.help(Some(help)));
+            }
+            read.push(Step { span, action, expects });
+        }
+        if repeats != uses_round && !steps.is_empty() {
+            let (title, help) = match repeats {
+                true => (
+                    "`rounds-max` is given, and no step depends on the round",
+                    "write \"n\" where the number of the round is meant",
+                ),
+                false => (
+                    "a step depends on the round, and there are no rounds",
+                    "say how many at most: rounds-max = 40",
+                ),
+            };
+            let found = Diagnostic::new("rounds", title, self.fields.key_span("rounds-max"));
+            self.fields.report(found.help(Some(help.into())));
+        }
+        read
+    }
+
+    fn start(&self, fields: &Fields<'_>, key: &'static str) -> Option<Acted> {
+        let fails = self.error_kind(fields);
+        let action = Action::Start {
+            server: self.actor(fields, key, &["server"])?,
+            sweeps: key == "restart",
+            disturbed: self.disturbed(fields),
+            fails,
+        };
+        Some(action.into())
+    }
+
+    fn kill(&self, fields: &Fields<'_>) -> Option<Acted> {
+        let who = self.actors(fields, "kill", PROCESSES)?;
+        Some(Action::Kill { who, unreaped: fields.is("unreaped") }.into())
+    }
+
+    fn close(&self, fields: &Fields<'_>) -> Option<Acted> {
+        let answers =
+            [("removed", "removed"), ("released", "released"), ("obstructed", "obstructed")];
+        let action = Action::Close {
+            server: self.actor(fields, "close", &["server"])?,
+            disturbed: self.disturbed(fields),
+            answer: fields.word("answer", &answers).map(|at| at.value.to_owned()),
+            fails: self.error_kind(fields),
+        };
+        Some(action.into())
+    }
+
+    fn fork(&self, fields: &Fields<'_>) -> Option<Acted> {
+        let server = self.actor(fields, "fork", &["server"])?;
+        let copies = [("exits", Copy::Exits), ("stays", Copy::Stays), ("drops", Copy::Drops)];
+        if !fields.has("copy") {
+            let found = Diagnostic::new("missing-key", "a fork needs `copy`", fields.span());
+            fields.report(found.note("what the copy does: exits, stays, drops"));
+        }
+        let copy = fields.word("copy", &copies)?.value;
+        Some(Action::Fork { server, copy }.into())
+    }
+
+    fn odd(&self, fields: &Fields<'_>, key: &'static str, oddity: Oddity) -> Option<Acted> {
+        Some(Action::Odd(self.actor(fields, key, &["server"])?, oddity).into())
+    }
+
+    fn sweep(&self, fields: &Fields<'_>) -> Option<Acted> {
+        let by = self.actors(fields, "sweep", &["server", "sweeper"])?;
+        let disturbed = self.disturbed(fields);
+        let no_canary = fields.string("no-canary").map(|at| at.value);
+        Some(Action::Sweep { by, disturbed, no_canary }.into())
+    }
+
+    fn plant(&self, fields: &Fields<'_>) -> Option<Acted> {
+        let what = fields.word("plant", PLANTED);
+        let at = self.place(fields, "at");
+        Some(Action::Plant { what: what?.value, at: at? }.into())
+    }
+
+    fn mount(&self, fields: &Fields<'_>) -> Option<Acted> {
+        let what = self.place(fields, "mount");
+        let at = self.place(fields, "at");
+        Some(Acted { action: Action::Mount { what: what?, at: at? }, needs: Some(Need::Mount) })
+    }
+
+    fn age(&self, fields: &Fields<'_>) -> Option<Acted> {
+        let server = self.actor(fields, "age", &["server"]);
+        let to = fields.integer("to");
+        if to.is_none() && !fields.has("to") {
+            let found = Diagnostic::new("missing-key", "`age` needs `to`", fields.span());
+            fields.report(found.note("the time that everything is to have, in seconds since 1970"));
+        }
+        Some(Action::Age { server: server?, to: to?.value }.into())
+    }
+
+    /// `stop-before` or `kill-before`.
+    fn disturbed(&self, fields: &Fields<'_>) -> Option<(Disturbed, Count)> {
+        let stopped = fields.count("stop-before").map(|at| (Disturbed::Stopped, at));
+        let killed = fields.count("kill-before").map(|at| (Disturbed::Killed, at));
+        if let (Some(_), Some((_, second))) = (&stopped, &killed) {
+            let title = "a step stops or kills, not both";
+            fields.report(Diagnostic::new("two-ends", title, second.span.clone()));
+        }
+        stopped.or(killed).map(|(how, at)| (how, at.value))
+    }
+
+    fn error_kind(&self, fields: &Fields<'_>) -> Option<String> {
+        let words = ERROR_KINDS.map(|kind| (kind, kind));
+        fields.word("fails", &words).map(|at| at.value.to_owned())
+    }
+
+    fn expectations(&self, fields: &Fields<'_>) -> Vec<Expectation> {
+        const KEYS: &[&str] = &[
+            "claim",
+            "works",
+            "lives",
+            "ended",
+            "untouched",
+            "there",
+            "not-there",
+            "told",
+            "names",
+        ];
+        let mut read = Vec::new();
+        for fields in fields.tables("expect", "an expectation") {
+            let what = self.expected(&fields);
+            if what.is_none() && !KEYS.iter().any(|key| fields.has(key)) {
+                let title = "this expectation does not say what is expected";
+                let found = Diagnostic::new("no-expectation", title, fields.span());
+                fields.report(found.note(format!("it can be {}", KEYS.join(", "))));
+                continue;
+            }
+            fields.finish();
+            read.extend(what.map(|what| Expectation { span: fields.span(), what }));
+        }
+        read
+    }
+
+    fn expected(&self, fields: &Fields<'_>) -> Option<Expected> {
+        const STATES: [(&str, State); 4] = [
+            ("kept", State::Kept),
+            ("gone", State::Gone),
+            ("tombstone", State::Tombstone),
+            ("staging", State::Staging),
+        ];
+        let running = ["server", "command"];
+        if fields.has("claim") {
+            let server = self.actor(fields, "claim", &["server"]);
+            let is = fields.word("is", &STATES);
+            if !fields.has("is") {
+                let found = Diagnostic::new("missing-key", "it needs `is`", fields.span());
+                fields.report(found.note("what it is: kept, gone, tombstone, staging"));
+            }
+            let because = fields.string("because").and_then(|at| self.reason(at));
+            return Some(Expected::Claim { server: server?, is: is?.value, because });
+        }
+        let one = |key, kinds: &[&str]| fields.has(key).then(|| self.actor(fields, key, kinds));
+        if let Some(command) = one("works", &["command"]) {
+            return command.map(Expected::Works);
+        }
+        if let Some(who) = one("lives", &running) {
+            return who.map(Expected::Lives);
+        }
+        if let Some(who) = one("ended", &running) {
+            return who.map(Expected::Ended);
+        }
+        if let Some(what) = one("untouched", &["precious"]) {
+            return what.map(Expected::Untouched);
+        }
+        if fields.has("there") {
+            return self.place(fields, "there").map(Expected::There);
+        }
+        if fields.has("not-there") {
+            return self.place(fields, "not-there").map(Expected::NotThere);
+        }
+        if fields.has("told") {
+            return fields.string("told").map(|at| Expected::Told(at.value));
+        }
+        let names = fields.integer("names")?;
+        match u64::try_from(names.value) {
+            Ok(count) => Some(Expected::Names(count)),
+            Err(_) => {
+                let title = "so many names cannot be there";
+                fields.report(Diagnostic::new("wrong-number", title, names.span));
+                None
+            }
+        }
+    }
+
+    fn reason(&self, at: At<String>) -> Option<String> {
+        if reasons::all().any(|code| code == at.value) {
+            return Some(at.value);
+        }
+        let title = format!("no sweep gives the reason `{}`", at.value);
+        let all: Vec<&str> = reasons::all().collect();
+        let found = Diagnostic::new("unknown-reason", title, at.span)
+            .note(format!("the reasons are {}", all.join(", ")));
+        self.fields.report(found.help(did_you_mean(&at.value, reasons::all())));
+        None
+    }
+
+    fn left_over(&self) -> Vec<LeftOver> {
+        let mut read = Vec::new();
+        for fields in self.fields.tables("left-over", "something left over") {
+            let server = self.actor(&fields, "claim", &["server"]);
+            let because = fields.required("because").and_then(|at| self.reason(at));
+            fields.finish();
+            if let (Some(server), Some(because)) = (server, because) {
+                read.push(LeftOver { span: fields.span(), server, because });
+            }
+        }
+        read
+    }
+
+    /// The actor under a key.
+    fn actor(&self, fields: &Fields<'_>, key: &'static str, kinds: &[&str]) -> Option<String> {
+        let at = fields.required(key)?;
+        self.known(at, kinds)
+    }
+
+    /// One actor or several.
+    fn actors(
+        &self,
+        fields: &Fields<'_>,
+        key: &'static str,
+        kinds: &[&str],
+    ) -> Option<Vec<String>> {
+        let all = fields.strings(key)?;
+        if all.is_empty() {
+            let title = format!("`{key}` names nobody");
+            fields.report(Diagnostic::new("nobody", title, fields.key_span(key)));
+        }
+        all.into_iter().map(|at| self.known(at, kinds)).collect()
+    }
+
+    fn known(&self, at: At<String>, kinds: &[&str]) -> Option<String> {
+        match self.names.get(&at.value) {
+            Some(named) if kinds.contains(&named.kind) => Some(at.value),
+            Some(named) => {
+                let title = format!("`{}` is a {}", at.value, named.kind);
+                let label = format!("this has to be a {}", kinds.join(" or a "));
+                let found = Diagnostic::new("wrong-kind", title, at.span).label(label);
+                self.fields.report(found.context(named.span.clone(), "defined here"));
+                None
+            }
+            None => {
+                let title = format!("there is no {} `{}`", kinds.join(" or "), at.value);
+                let near = self.names.iter().filter(|(_, named)| kinds.contains(&named.kind));
+                let near = did_you_mean(&at.value, near.map(|(name, _)| name.as_str()));
+                let kind = kinds.first().unwrap_or(&"server");
+                let help = near.or_else(|| Some(format!("define it: [{kind}.{}]", at.value)));
+                let found = Diagnostic::new("unknown-actor", title, at.span);
+                self.fields.report(found.label("not defined in this file").help(help));
+                None
+            }
+        }
+    }
+
+    /// `root/…`, or a server and a path in its claim, or a precious directory and a path in that.
+    fn place(&self, fields: &Fields<'_>, key: &'static str) -> Option<Place> {
+        let at = fields.required(key)?;
+        let (base, rest) = at.value.split_once('/').unwrap_or((&at.value, ""));
+        let odd = rest.split('/').any(|part| part == ".." || part == ".");
+        if odd || rest.starts_with('/') {
+            let title = "a place is named from above, without `.` and `..`";
+            fields.report(Diagnostic::new("place", title, at.span.clone()));
+            return None;
+        }
+        let rest = rest.to_owned();
+        if base == "root" {
+            return Some(Place { base: Base::Root, rest });
+        }
+        let base = At { value: base.to_owned(), span: at.span.clone() };
+        let name = self.known(base, &["server", "precious"])?;
+        let base = match self.names.get(&name)?.kind {
+            "server" => Base::Claim(name),
+            _ => Base::Precious(name),
+        };
+        Some(Place { base, rest })
+    }
+}

@@ -1,0 +1,365 @@
+//! A scenario as it is understood: who is in it, what happens, what must be true.
+//!
+//! Every name that a step or an expectation mentions is that of an actor of the right kind, and every
+//! need is declared: the reader ([`super::read`]) has seen to it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use super::fields::Count;
+use super::needs::Need;
+use crate::actor::wire::Asked;
+
+/// A story.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// `<chapter>/<slug>`.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Its text, for diagnostics.
+    pub text: String,
+    /// What it tells, in a sentence.
+    pub about: String,
+    /// The rules that it protects, by their ids.
+    pub rules: Vec<String>,
+    /// The classes of faults that it belongs to.
+    pub classes: Vec<String>,
+    /// What the machine must have.
+    pub needs: Vec<Need>,
+    /// Why it can run on the real kernel only.
+    pub host_only: Option<String>,
+    /// How often it is told at most, with another `n` each time.
+    pub rounds_max: Option<u64>,
+    /// Whether the first process leaves ended orphans as zombies.
+    pub zombies_stay: bool,
+    /// Who is in it.
+    pub actors: BTreeMap<String, Actor>,
+    /// What happens.
+    pub steps: Vec<Step>,
+    /// What is left at the end, although nobody uses anything any more.
+    pub left_over: Vec<LeftOver>,
+}
+
+/// Somebody or something in a story.
+#[derive(Clone, Debug)]
+pub enum Actor {
+    /// A program that makes a claim.
+    Server(Server),
+    /// A program that a server starts in its claim.
+    Command(Command),
+    /// A program that only sweeps.
+    Sweeper(Sweeper),
+    /// A directory outside of every claim whose content must never change.
+    Precious,
+}
+
+impl Actor {
+    /// What it is, in a word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Actor::Server(_) => "server",
+            Actor::Command(_) => "command",
+            Actor::Sweeper(_) => "sweeper",
+            Actor::Precious => "precious",
+        }
+    }
+}
+
+/// A program that makes a claim.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
+    /// Whether it is a user without rights over others, also where the story is told by root.
+    pub plain_user: bool,
+}
+
+/// A program that a server starts in its claim.
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    /// Who starts it.
+    pub by: String,
+    /// A shell script of the story's own in the place of the usual one, which serves orders.
+    pub script: Option<String>,
+    /// Whether the shell that was started ends, and leaves the command in the background.
+    pub background: bool,
+    /// Whether it has a session, and so a group, of its own.
+    pub own_session: bool,
+    /// What it does about the lock of its entry.
+    pub lock: Lock,
+}
+
+/// What a command does about the lock that it inherits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lock {
+    /// Nothing: it does not know about it.
+    #[default]
+    Kept,
+    /// It closes the descriptor, as programs do that close what they do not know.
+    Closed,
+    /// It unlocks it.
+    Unlocked,
+}
+
+/// A program that only sweeps.
+#[derive(Clone, Debug, Default)]
+pub struct Sweeper {
+    /// Whether it only looks.
+    pub dry_run: bool,
+    /// Whether it is a user without rights over others, also where the story is told by root.
+    pub plain_user: bool,
+    /// The questions that it cannot answer.
+    pub cannot_tell: Vec<Asked>,
+    /// The servers whose claims it fails to remove.
+    pub not_removed: Vec<String>,
+    /// So many descriptors may it open beyond what it has open when it starts to sweep.
+    pub descriptors: Option<Count>,
+}
+
+impl Sweeper {
+    /// Whether it is a sweep as any product makes it, after which a canary must be gone.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.dry_run
+            && !self.plain_user
+            && self.cannot_tell.is_empty()
+            && self.not_removed.is_empty()
+            && self.descriptors.is_none()
+    }
+}
+
+/// Something that happens, and what must be true after it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The bytes of the file that say it.
+    pub span: Range<usize>,
+    /// What happens.
+    pub action: Action,
+    /// What must be true.
+    pub expects: Vec<Expectation>,
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// A server starts and makes its claim; as a replacement it sweeps before.
+    Start {
+        /// The server.
+        server: String,
+        /// Whether it sweeps before.
+        sweeps: bool,
+        /// What happens while it makes its claim.
+        disturbed: Option<(Disturbed, Count)>,
+        /// The kind of error by which it must fail.
+        fails: Option<String>,
+    },
+    /// A server starts commands.
+    Spawn(Vec<String>),
+    /// Processes get a SIGKILL.
+    Kill {
+        /// Which.
+        who: Vec<String>,
+        /// Whether their parents leave them as zombies.
+        unreaped: bool,
+    },
+    /// Processes end by themselves.
+    Exit(Vec<String>),
+    /// Processes are stopped.
+    Stop(Vec<String>),
+    /// What was stopped goes on.
+    Continue(Vec<String>),
+    /// A server closes its claim.
+    Close {
+        /// The server.
+        server: String,
+        /// What happens meanwhile.
+        disturbed: Option<(Disturbed, Count)>,
+        /// What comes of it: `removed`, `released`, `obstructed`.
+        answer: Option<String>,
+        /// The kind of error by which it must be refused.
+        fails: Option<String>,
+    },
+    /// A server gives its claim up.
+    Release(String),
+    /// A server drops its claim.
+    Drop(String),
+    /// A server forks, without an exec.
+    Fork {
+        /// The server.
+        server: String,
+        /// Whether the copy exits, or lives on.
+        copy: Copy,
+    },
+    /// A server does something that programs do.
+    Odd(String, Oddity),
+    /// Somebody sweeps, or several at once.
+    Sweep {
+        /// Who.
+        by: Vec<String>,
+        /// What happens meanwhile.
+        disturbed: Option<(Disturbed, Count)>,
+        /// Why no canary can be asked to vanish.
+        no_canary: Option<String>,
+    },
+    /// Something is put somewhere.
+    Plant {
+        /// What.
+        what: Planted,
+        /// Where.
+        at: Place,
+    },
+    /// Something is taken away, with all that is in it.
+    Remove(Place),
+    /// A directory or a file is mounted over another.
+    Mount {
+        /// What is to be seen there.
+        what: Place,
+        /// Where.
+        at: Place,
+    },
+    /// A mount ends.
+    Unmount(Place),
+    /// Every time of a claim is set to this, in seconds since 1970.
+    Age {
+        /// The server whose claim it is.
+        server: String,
+        /// The time.
+        to: i64,
+    },
+}
+
+/// What happens at the n-th call of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturbed {
+    /// It stops there.
+    Stopped,
+    /// It is killed there.
+    Killed,
+}
+
+/// What a forked copy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// It tries to use what it has, drops it, and exits.
+    Exits,
+    /// It lives on with what it has.
+    Stays,
+    /// It drops what it has and lives on.
+    Drops,
+}
+
+/// What some programs do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oddity {
+    /// It becomes itself anew by exec.
+    ReExec,
+    /// Its first thread ends, another goes on.
+    EndMainThread,
+    /// It closes the descriptor of its lease.
+    LoseLease,
+}
+
+/// What can be put somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// A FIFO.
+    Fifo,
+    /// An empty directory.
+    Directory,
+    /// A file with a few words in it.
+    File,
+    /// A link to nowhere.
+    DanglingLink,
+    /// A link to the precious directory.
+    LinkToPrecious,
+    /// A link to a device without end.
+    LinkToZero,
+    /// A socket.
+    Socket,
+    /// A file of ten gigabytes without a block.
+    SparseGiant,
+}
+
+/// A place in the file system of a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where the path begins.
+    pub base: Base,
+    /// The rest, without a slash in front; may be empty.
+    pub rest: String,
+}
+
+/// Where a path begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// The root in which claims lie.
+    Root,
+    /// The claim of a server.
+    Claim(String),
+    /// A precious directory.
+    Precious(String),
+}
+
+/// What must be true after a step.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// The bytes of the file that say it.
+    pub span: Range<usize>,
+    /// What.
+    pub what: Expected,
+}
+
+/// What must be true.
+#[derive(Clone, Debug)]
+pub enum Expected {
+    /// A claim is in a state, for a reason that the last sweep gave.
+    Claim {
+        /// The server whose claim it is.
+        server: String,
+        /// The state.
+        is: State,
+        /// The code of a reason.
+        because: Option<String>,
+    },
+    /// A command lives, and can use its claim: run a program there and write a file.
+    Works(String),
+    /// A process lives.
+    Lives(String),
+    /// A process has ended.
+    Ended(String),
+    /// A precious directory is what it was.
+    Untouched(String),
+    /// There is something at a place.
+    There(Place),
+    /// There is nothing at a place.
+    NotThere(Place),
+    /// The report of the last sweep has these words in one of its lines.
+    Told(String),
+    /// So many names are in the root.
+    Names(u64),
+}
+
+/// The state of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is at its place, and nothing of it was taken away.
+    Kept,
+    /// Nothing is left of it.
+    Gone,
+    /// It is renamed for removal.
+    Tombstone,
+    /// It is still being made.
+    Staging,
+}
+
+/// Something that is left at the end.
+#[derive(Clone, Debug)]
+pub struct LeftOver {
+    /// The bytes of the file that say it.
+    pub span: Range<usize>,
+    /// The server whose claim it is.
+    pub server: String,
+    /// The code of the reason that the last sweep gives.
+    pub because: String,
+}
