@@ -429,6 +429,17 @@ fn holder<K: Kernel>(registry: &Fd<K>, entry: u32, me: &Identity) -> Option<Seen
     Some(Seen { pid, program })
 }
 
+/// Whether another process has the number of the command of an entry by now.
+pub(crate) fn number_reused<K: Kernel>(registry: &Fd<K>, entry: u32, me: &Identity) -> bool {
+    let record = registry.readlink(&id_name(entry)).ok();
+    let record = record.and_then(|text| decode_command(&text));
+    record.filter(|record| record.home.same_processes(&me.home)).is_some_and(|record| {
+        let wanted = Wanted { process: record.process, home: record.home };
+        let life = process_ended(registry.kernel(), me, &wanted);
+        matches!(life, Life::Ended(Ended::NumberReused))
+    })
+}
+
 /// Whether a boot lies between two homes that cannot be containers of one
 /// machine.
 fn another_boot(recorded: &Home, ours: &Home) -> bool {

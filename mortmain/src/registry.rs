@@ -205,12 +205,19 @@ impl<K: Kernel> Claim<K> {
     /// tell whether something of the command still runs.
     pub fn end(&mut self, started: &Started) -> Result<Option<Ending>, Error> {
         let operation = "end a command of";
-        drop(self.registry(operation)?);
+        let registry = self.registry(operation)?;
+        let me = self.kernel().identity().map_err(|errno| self.fail(operation, errno))?;
         // CHECK(p5-kill-before-reap): once the leader is reaped, whoever did it, the number of its
         // group can be a stranger's.
         if self.kernel().await_end(started.pid, Wait::AtMost(0)) == Err(Errno::ECHILD) {
             self.reaped(started);
         }
+        // CHECK(p5-another-child): it can be the number of another child of ours by then, of which
+        // the question before was answered.
+        if probe::number_reused(&registry, started.entry, &me) {
+            self.reaped(started);
+        }
+        drop(registry);
         let mut ending = None;
         if self.entries.get(&started.entry).is_some_and(|entry| entry.unreaped) {
             match self.kernel().kill_group(started.pid) {

@@ -6,7 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::rc::Rc;
 
-use mortmain::sys::{Call, Host, HostProgram, Name, Reply, Wait};
+use mortmain::protocol::{Claim, Started};
+use mortmain::sys::{Call, Host, HostProgram, Name, Pid, Reply, Wait};
 use mortmain::{Closed, ErrorKind, Finding, Proof};
 use mortmain_harness::answers::commands_now;
 use mortmain_harness::ground::{is_root, names_in};
@@ -106,8 +107,12 @@ fn script(text: &str) -> HostProgram {
     program
 }
 
-#[test]
-fn a_group_whose_number_came_round_is_not_killed() {
+/// A group whose leader was reaped, by `reap`, is not killed by its number, which `stranger` has.
+#[track_caller]
+fn check_number_came_round(
+    reap: fn(&mut Claim<Intercept<Host>>, &Started),
+    stranger: fn(Pid) -> (ChildGuard, Option<i32>),
+) {
     in_cell(|| {
         if !is_root("the next pid cannot be chosen") {
             return;
@@ -120,12 +125,11 @@ fn a_group_whose_number_came_round_is_not_killed() {
         program.stdout(theirs).current_dir(claim.files().to_string());
         let started = claim.spawn(&mut program).unwrap();
         let daemon = hold(&lines.next_line(soon(), "the daemon's pid").unwrap());
-        claim.wait(&started, Wait::AtMost(20_000)).unwrap().expect("the shell ends");
+        reap(&mut claim, &started);
 
         // A stranger gets the number of the shell, and leads a group of that number.
-        std::fs::write("/proc/sys/kernel/ns_last_pid", (started.pid.0 - 1).to_string()).unwrap();
-        let mut stranger = ChildGuard::spawn_with_stdin(Command::new("cat")).unwrap();
-        assert_eq!(stranger.pid(), started.pid.0);
+        let (mut stranger, pid) = stranger(started.pid);
+        assert_eq!(pid, Some(started.pid.0));
         assert_eq!(kind_of(claim.end(&started)), ErrorKind::InUse, "the daemon has the lock");
         stranger.send_line("lives", soon()).unwrap();
         assert_eq!(stranger.lines().next_line(soon(), "its line").unwrap(), "lives");
@@ -135,6 +139,54 @@ fn a_group_whose_number_came_round_is_not_killed() {
         assert_eq!(claim.end(&started).unwrap(), None, "it was reaped before");
         assert_eq!(claim.close().expect("nothing uses it"), Closed::Removed);
     });
+}
+
+fn next_pid(pid: Pid) {
+    std::fs::write("/proc/sys/kernel/ns_last_pid", (pid.0 - 1).to_string()).unwrap();
+}
+
+/// A child of this process with a number, which leads a group.
+fn child(pid: Pid) -> (ChildGuard, Option<i32>) {
+    next_pid(pid);
+    let child = ChildGuard::spawn_with_stdin(Command::new("cat")).unwrap();
+    let pid = child.pid();
+    (child, Some(pid))
+}
+
+/// Somebody else's child with a number, which leads a group. It answers what it is sent.
+fn grandchild(pid: Pid) -> (ChildGuard, Option<i32>) {
+    // With job control the shell makes a group for its child.
+    let mut shell = Command::new("bash");
+    let script = "set -m; exec 3<&0; read -r; cat <&3 & echo $!; wait";
+    shell.args(["-c", script]);
+    let mut shell = ChildGuard::spawn_with_stdin(shell).unwrap();
+    next_pid(pid);
+    shell.send_line("now", soon()).unwrap();
+    let said = shell.lines().next_line(soon(), "the pid of a child of the shell").unwrap();
+    (shell, said.parse().ok())
+}
+
+fn reap_by_ourselves(_: &mut Claim<Intercept<Host>>, started: &Started) {
+    let pid = nix::unistd::Pid::from_raw(started.pid.0);
+    nix::sys::wait::waitpid(pid, None).expect("it is our child");
+}
+
+#[test]
+fn a_group_whose_number_came_round_is_not_killed() {
+    let reap = |claim: &mut Claim<Intercept<Host>>, started: &Started| {
+        claim.wait(started, Wait::AtMost(20_000)).unwrap().expect("the shell ends");
+    };
+    check_number_came_round(reap, child);
+}
+
+#[test]
+fn a_group_whose_leader_the_program_reaped_by_itself_is_not_killed() {
+    check_number_came_round(reap_by_ourselves, grandchild);
+}
+
+#[test]
+fn a_group_of_another_child_with_the_number_of_one_that_was_reaped_is_not_killed() {
+    check_number_came_round(reap_by_ourselves, child);
 }
 
 #[test]
