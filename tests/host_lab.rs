@@ -1,5 +1,7 @@
 //! The lab's command as its users see it: what it prints, and how it ends.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,8 +14,13 @@ const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
 /// Runs the lab; answers its exit code and what it printed. A run makes cells of its own.
 #[track_caller]
 fn lab(args: &[&str]) -> (Option<i32>, Vec<String>) {
-    let mut command = Command::new(LAB);
-    command.args(args).env("NO_COLOR", "1").env_remove("MORTMAIN_JOBS");
+    run(Command::new(LAB).args(args))
+}
+
+#[track_caller]
+fn run(command: &mut Command) -> (Option<i32>, Vec<String>) {
+    command.env("NO_COLOR", "1").env_remove("MORTMAIN_JOBS");
+    let command = std::mem::replace(command, Command::new(LAB));
     let mut child = ChildGuard::spawn(command).expect("the lab starts");
     let deadline = Deadline::after(Duration::from_secs(100));
     let lines = child.lines().expect_eof(deadline, "the end of the lab's output").expect("it ends");
@@ -89,6 +96,18 @@ fn what_matches_nothing_ends_with_4() {
 }
 
 #[test]
+fn a_series_whose_operation_fails_undisturbed_ends_with_5() {
+    if without_cells() {
+        return;
+    }
+    let args = ["faults", "--operation", "spawn", "--fault", "kill-before"];
+    // There is no program to start.
+    let (code, lines) = run(Command::new(LAB).args(args).env("PATH", "/nowhere"));
+    assert_eq!(code, Some(5), "{lines:#?}");
+    assert!(lines.last().is_some_and(|line| line.contains("The run broke off")), "{lines:#?}");
+}
+
+#[test]
 fn wrong_usage_ends_with_2() {
     for args in [
         &["faults", "--operation", "crate"][..],
@@ -119,4 +138,95 @@ fn a_search_that_meets_its_bound_has_not_decided() {
     let (code, lines) = lab(&["explore", "--states", "100"]);
     assert_eq!(code, Some(3), "{lines:#?}");
     assert!(lines.last().is_some_and(|line| line.contains("not decided at 100 states")));
+}
+
+/// A file of a test's own, gone at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    /// In the directory that cargo gives to tests.
+    fn new(name: &str, text: &str) -> Scratch {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::write(&path, text).expect("it can be written");
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("it is text")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _removed = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn the_scenario_of_the_documentation_holds_and_fails_where_everything_counts_as_dead() {
+    if without_cells() {
+        return;
+    }
+    let documentation = include_str!("../docs/scenarios.md");
+    let example = documentation.split("```toml\n").nth(1).expect("it has an example");
+    let example = example.split("```").next().expect("it has an end");
+    let file = Scratch::new("first-try.toml", example);
+    let (code, lines) = lab(&["scenario", "--check", file.path()]);
+    assert_eq!((code, lines), (Some(0), vec!["1 scenario can be told".to_owned()]));
+    let (code, lines) = lab(&["scenario", file.path()]);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let verdict = lines.last().map(String::as_str);
+    assert_eq!(verdict, Some("1 scenario holds: 2 sweeps, 1 canary"));
+    let (code, lines) = lab(&["scenario", file.path(), "--subject", "always-gone"]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    assert!(
+        lines[0].starts_with("error[S1]: the claim of `first` is not at its place"),
+        "{lines:#?}"
+    );
+    assert!(lines.iter().any(|line| line.contains("to see it again: mortmain-lab scenario")));
+}
+
+#[test]
+fn a_scenario_file_that_is_wrong_ends_with_2_and_shows_where() {
+    let text = "about = \"a\"\nrules = [\"l1\"]\n[server.first]\n[[step]]\nstart = \"frist\"\n";
+    let file = Scratch::new("wrong.toml", text);
+    for args in [&["scenario", "--check", file.path()][..], &["scenario", file.path()]] {
+        let (code, lines) = lab(args);
+        assert_eq!(code, Some(2), "{lines:#?}");
+        assert_eq!(lines[0], "error[unknown-actor]: there is no server `frist`");
+        assert_eq!(lines[1], format!(" --> {}:5:9", file.path()));
+        assert_eq!(lines.last().map(String::as_str), Some("1 error in 1 file"));
+    }
+    let (code, lines) = lab(&["scenario", "--check", file.path(), "--json"]);
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
+    assert_eq!((code, &line["schema"], &line["line"]), (Some(2), &1.into(), &5.into()));
+}
+
+#[test]
+fn a_scenario_that_there_is_not_ends_with_4_and_a_file_that_there_is_not_with_2() {
+    let (code, lines) = lab(&["scenario", "commands/outlives-its-owners"]);
+    let expected = "no scenario is called `commands/outlives-its-owners`; \
+        did you mean `commands/outlives-its-owner`?";
+    assert_eq!((code, lines), (Some(4), vec![expected.to_owned()]));
+    let (code, lines) = lab(&["scenario", "no-such-file.toml"]);
+    assert_eq!(code, Some(2));
+    assert!(lines[0].starts_with("cannot read no-such-file.toml: "), "{lines:#?}");
+}
+
+#[test]
+fn the_table_of_stories_is_that_of_the_documentation() {
+    let (code, lines) = lab(&["scenario", "--table"]);
+    assert_eq!(code, Some(0));
+    let documentation = include_str!("../docs/stories.md").lines();
+    let table: Vec<&str> = documentation.filter(|line| line.starts_with('|')).collect();
+    assert_eq!(lines, table, "make it anew: cargo lab scenario --table");
+}
+
+#[test]
+fn scenarios_are_listed_with_what_they_tell() {
+    let (code, lines) = lab(&["scenario", "--list", "--json", "commands/outlives-its-owner"]);
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
+    assert_eq!((code, &line["schema"]), (Some(0), &1.into()));
+    assert_eq!(line["name"], "commands/outlives-its-owner");
+    assert!(line["about"].is_string() && line["rules"].is_array(), "{line}");
 }

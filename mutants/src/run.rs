@@ -327,6 +327,8 @@ fn limit(usual: Duration, timeout: Duration) -> Duration {
 /// The test that a line of a test binary reports, and whether it passed.
 fn result_of(line: &str) -> Option<(&str, bool)> {
     let (test, result) = line.strip_prefix("test ")?.trim_end().rsplit_once(" ... ")?;
+    // Harnesses of a test binary's own may align the results.
+    let test = test.trim_end();
     let test = test.strip_suffix(" - should panic").unwrap_or(test);
     match result {
         "ok" => Some((test, true)),
@@ -371,6 +373,7 @@ mod tests {
         let panicking = "test a::b - should panic ... FAILED";
         assert_eq!(result_of(panicking), Some(("a::b", false)));
         assert_eq!(result_of("test a::b ... ok"), Some(("a::b", true)));
+        assert_eq!(result_of("test a::b      ... ok"), Some(("a::b", true)));
         assert_eq!(result_of("test a::b ... ignored"), None);
         assert_eq!(result_of("FAILED"), None);
         let stdout = "\nfailures:\n\n---- a stdout ----\n\nfailures:\n    not::this\n\nfailures:\n    a\n    b::c\n\ntest result: FAILED. 1 passed";

@@ -16,5 +16,5 @@ pub mod story;
 
 pub use self::diagnostic::Diagnostic;
 pub use self::needs::Need;
-pub use self::read::read;
+pub use self::read::{read, vocabulary};
 pub use self::story::Story;

@@ -65,6 +65,15 @@ pub fn read(name: &str, path: &Path, text: &str) -> Result<Story, Vec<Diagnostic
     }
 }
 
+/// Every word that a scenario can say what happens, what is planted, and what is expected with; the
+/// documentation has to explain each.
+#[must_use]
+pub fn vocabulary() -> Vec<&'static str> {
+    let verbs = VERBS.iter().map(|(verb, _)| *verb);
+    let planted = PLANTED.iter().map(|(word, _)| *word);
+    verbs.chain(planted).chain(EXPECTATIONS.iter().copied()).collect()
+}
+
 /// Who is called what.
 struct Named {
     kind: &'static str,
@@ -127,6 +136,10 @@ const PLANTED: &[(&str, Planted)] = &[
     ("socket", Planted::Socket),
     ("sparse-giant", Planted::SparseGiant),
 ];
+
+/// What can be expected, by its key.
+const EXPECTATIONS: &[&str] =
+    &["claim", "works", "lives", "ended", "untouched", "there", "not-there", "told", "names"];
 
 impl<'f> Reader<'f> {
     fn story(mut self) -> Option<Story> {
@@ -473,24 +486,13 @@ impl<'f> Reader<'f> {
     }
 
     fn expectations(&self, fields: &Fields<'_>) -> Vec<Expectation> {
-        const KEYS: &[&str] = &[
-            "claim",
-            "works",
-            "lives",
-            "ended",
-            "untouched",
-            "there",
-            "not-there",
-            "told",
-            "names",
-        ];
         let mut read = Vec::new();
         for fields in fields.tables("expect", "an expectation") {
             let what = self.expected(&fields);
-            if what.is_none() && !KEYS.iter().any(|key| fields.has(key)) {
+            if what.is_none() && !EXPECTATIONS.iter().any(|key| fields.has(key)) {
                 let title = "this expectation does not say what is expected";
                 let found = Diagnostic::new("no-expectation", title, fields.span());
-                fields.report(found.note(format!("it can be {}", KEYS.join(", "))));
+                fields.report(found.note(format!("it can be {}", EXPECTATIONS.join(", "))));
                 continue;
             }
             fields.finish();
@@ -640,5 +642,117 @@ impl<'f> Reader<'f> {
             _ => Base::Precious(name),
         };
         Some(Place { base, rest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENTATION: &str = include_str!("../../../docs/scenarios.md");
+
+    /// What is wrong with a file, a line each: where, what, and what was meant.
+    #[track_caller]
+    fn wrong(text: &str) -> Vec<String> {
+        let found = match read("a/story", Path::new("story.toml"), text) {
+            Ok(story) => panic!("it is understood: {story:?}"),
+            Err(found) => found,
+        };
+        let told = found.iter().map(|one| {
+            let help = one.help.as_ref().map_or(String::new(), |help| format!(" ({help})"));
+            format!("{}: {}{help}", one.line(text), one.title)
+        });
+        told.collect()
+    }
+
+    /// A whole scenario around some steps.
+    fn around(steps: &str) -> String {
+        format!("about = \"a\"\nrules = [\"l1\"]\n[server.first]\n[command.tool]\n{steps}")
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_understood() {
+        let example = DOCUMENTATION.split("```toml\n").nth(1).expect("it has an example");
+        let example = example.split("```").next().expect("it has an end");
+        let story = read("a/story", Path::new("story.toml"), example).expect("it is understood");
+        assert_eq!(story.steps.len(), 5);
+        assert!(story.keeps_something());
+    }
+
+    #[test]
+    fn every_word_is_documented() {
+        let quoted = |word: &&str| {
+            let ends = ["`", " =", ","];
+            ends.iter().any(|end| DOCUMENTATION.contains(&format!("`{word}{end}")))
+        };
+        let missing: Vec<&str> = vocabulary().into_iter().filter(|word| !quoted(word)).collect();
+        assert_eq!(missing, [""; 0], "docs/scenarios.md does not explain these");
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once_in_the_order_of_the_file() {
+        let text = "about = \"a\"\nrules = [\"l1\", \"zz\"]\nneeds = [\"rood\"]\n\
+            [server.first]\nplain-usr = true\n[command.tool]\nlock = \"closd\"\n\
+            [[step]]\nstart = \"frist\"\n[[step]]\nspwan = \"tool\"\n\
+            [[step]]\nkill = \"first\"\nsweep = \"first\"\n";
+        let expected = [
+            "2: `zz` is no rule",
+            "3: nothing is called `rood` that a machine can have (did you mean `root`?)",
+            "5: a server has no `plain-usr` (did you mean `plain-user`?)",
+            "7: `lock` cannot be `closd` (did you mean `closed`?)",
+            "9: there is no server `frist` (did you mean `first`?)",
+            "10: this step does not say what happens (did you mean `spawn`?)",
+            "14: a step is one thing, not `kill` and `sweep` (make it two steps)",
+        ];
+        assert_eq!(wrong(text), expected);
+    }
+
+    #[test]
+    fn a_name_is_of_the_kind_that_is_meant() {
+        let steps = "[[step]]\nclose = \"tool\"\nexpect = [{ works = \"first\" }]\n";
+        let expected = ["6: `tool` is a command", "7: `first` is a server"];
+        assert_eq!(wrong(&around(steps)), expected);
+        let twice = "[sweeper.tool]\n[[step]]\nstart = \"first\"\n";
+        assert_eq!(wrong(&around(twice))[0], "5: two are called `tool`");
+    }
+
+    #[test]
+    fn a_need_of_a_step_is_declared() {
+        let steps = "[precious.photos]\n[[step]]\nmount = \"photos\"\nat = \"first/files\"\n";
+        let expected =
+            "6: this step needs `mount` (add it to the head of the file: needs = [\"mount\"])";
+        assert_eq!(wrong(&around(steps)), [expected]);
+    }
+
+    #[test]
+    fn a_place_does_not_lead_out() {
+        for place in ["first/../x", "root//etc", "first/./x"] {
+            let steps = format!("[[step]]\nremove = \"{place}\"\n");
+            let expected = "6: a place is named from above, without `.` and `..`";
+            assert_eq!(wrong(&around(&steps)), [expected], "{place}");
+        }
+    }
+
+    #[test]
+    fn rounds_and_their_number_go_together() {
+        let steps = "[[step]]\nstart = \"first\"\nkill-before = \"n\"\n";
+        let title = "a step depends on the round, and there are no rounds";
+        assert!(wrong(&around(steps))[0].contains(title));
+        let text = format!("rounds-max = 9\n{}", around("[[step]]\nstart = \"first\"\n"));
+        let expected = "`rounds-max` is given, and no step depends on the round";
+        assert!(wrong(&text)[0].contains(expected));
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_with_its_place() {
+        assert!(wrong("about = \n")[0].starts_with("1: "));
+        assert!(!wrong("[server.first\n[[step]]").is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "[a-z\\[\\]\\{\\}=\", \n.0-9-]{0,200}") {
+            let _read = read("a/story", Path::new("story.toml"), &text);
+        }
     }
 }

@@ -42,6 +42,15 @@ pub struct Story {
     pub left_over: Vec<LeftOver>,
 }
 
+impl Story {
+    /// Whether a claim has to be kept at any time in it.
+    #[must_use]
+    pub fn keeps_something(&self) -> bool {
+        let expected = self.steps.iter().flat_map(|step| &step.expects);
+        expected.into_iter().any(|one| matches!(one.what, Expected::Claim { is: State::Kept, .. }))
+    }
+}
+
 /// Somebody or something in a story.
 #[derive(Clone, Debug)]
 pub enum Actor {

@@ -97,52 +97,57 @@ impl Operation {
     }
 
     /// Does it, in the calling process, under a hook that is off until the operation itself begins.
-    /// What the operation answers is its own affair: it may fail under a fault.
+    /// Answers how it went, in the inner result: under a fault it may fail, undisturbed it may not.
     pub(super) fn run<H: Hook>(
         self,
         kernel: &Tapped<Host, Armed<H>>,
         stage: &Stage,
         lifeline: &Lifeline,
-    ) -> io::Result<()> {
+    ) -> io::Result<Result<(), String>> {
         match self {
             Operation::Create => {
                 kernel.with_hook(Armed::arm);
                 // Held until the process dies.
-                hold(open_root(kernel, &stage.root).and_then(|root| root.create()));
+                Ok(answer(open_root(kernel, &stage.root).and_then(|root| root.create())))
             }
             Operation::Spawn | Operation::SpawnChild => {
                 let mut claim = self.claim(kernel, stage)?;
                 let mut program = lifeline.command()?;
                 kernel.with_hook(Armed::arm);
-                hold(claim.spawn(&mut program));
+                let spawned = answer(claim.spawn(&mut program));
                 hold(claim);
+                Ok(spawned)
             }
             Operation::Wait => {
                 let mut claim = self.claim(kernel, stage)?;
                 let mut program = HostProgram::new("true");
                 let started = claim.spawn(&mut program)?;
                 kernel.with_hook(Armed::arm);
-                hold(claim.wait(&started, Wait::Forever));
+                let waited = answer(claim.wait(&started, Wait::Forever));
                 hold(claim);
+                Ok(waited)
             }
             Operation::End => {
                 let mut claim = self.claim(kernel, stage)?;
                 let started = claim.spawn(&mut lifeline.command()?)?;
                 kernel.with_hook(Armed::arm);
-                hold(claim.end(&started));
+                let ended = answer(claim.end(&started));
                 hold(claim);
+                Ok(ended)
             }
             Operation::Close => {
                 let mut claim = self.claim(kernel, stage)?;
                 ended_command(&mut claim)?;
                 kernel.with_hook(Armed::arm);
-                hold(claim.close());
+                Ok(answer(claim.close()))
             }
             Operation::Drop => {
                 let mut claim = self.claim(kernel, stage)?;
                 claim.spawn(&mut lifeline.command()?)?;
                 kernel.with_hook(Armed::arm);
                 drop(claim);
+                // A drop says nothing.
+                Ok(Ok(()))
             }
             Operation::SweepDead
             | Operation::SweepStaging
@@ -150,10 +155,14 @@ impl Operation {
             | Operation::SweepInUse => {
                 kernel.with_hook(Armed::arm);
                 let root: Result<Root<_>, _> = open_root(kernel, &stage.root);
-                hold(root.map(|root| root.sweep(&SweepOptions::default())));
+                Ok(root.map_err(|error| error.to_string()).and_then(|root| {
+                    let report = root.sweep(&SweepOptions::default());
+                    let trouble = report.trouble.map(|trouble| format!("{} failed", trouble.what));
+                    hold((root, report));
+                    trouble.map_or(Ok(()), Err)
+                }))
             }
         }
-        Ok(())
     }
 
     /// Does the spawn with a fault at a step of the child's part; answers whether it happened.
@@ -194,6 +203,11 @@ impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// How something went, its value kept to the end of the process.
+fn answer<T, E: fmt::Display>(went: Result<T, E>) -> Result<(), String> {
+    went.map(hold).map_err(|error| error.to_string())
 }
 
 /// Keeps a value to the end of the process, which is a kill: no destructor of it ever runs.

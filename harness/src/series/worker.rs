@@ -167,22 +167,25 @@ impl Worker {
         operation.prepare(&self.stage, &lifeline)?;
         let staged = Tree::read(&self.stage.root)?;
         let (mut heard, tell) = io::pipe()?;
-        let calls = in_doomed_child(|| {
+        let ended = in_doomed_child(|| {
             let kernel = Tapped::new(Host, Armed::off(Record::default()));
-            operation.run(&kernel, &self.stage, &lifeline)?;
+            let went = operation.run(&kernel, &self.stage, &lifeline)?;
             let calls = kernel.with_hook(|hook| hook.hook().calls().join("\n"));
-            (&tell).write_all(calls.as_bytes())
+            serde_json::to_writer(&tell, &went.map(|()| calls)).map_err(io::Error::other)
         });
         drop(tell);
-        calls?;
+        ended?;
         let mut text = String::new();
         heard.read_to_string(&mut text)?;
+        let went: Result<String, String> = serde_json::from_str(&text).map_err(io::Error::other)?;
+        let unsound =
+            |wrong: &str| io::Error::new(UNSOUND, format!("{operation}, undisturbed: {wrong}"));
+        let calls = went.map_err(|error| unsound(&error))?;
         let judgement = judge(&self.stage, operation, &staged, lifeline)?;
         if let Some(wrong) = judgement.wrong.first() {
-            let text = format!("{operation}, undisturbed: {wrong}");
-            return Err(io::Error::new(UNSOUND, text));
+            return Err(unsound(wrong));
         }
-        Ok(text.lines().map(String::from).collect())
+        Ok(calls.lines().map(String::from).collect())
     }
 
     /// Does the operation in a process that meets the fault; answers whether it did.
@@ -203,12 +206,14 @@ impl Worker {
                 (_, Fault::Fail(failure, repeat)) => {
                     let hook = FailAt::new(position, failure, repeat);
                     let kernel = Tapped::new(Host, Armed::off(hook));
-                    operation.run(&kernel, stage, lifeline)?;
+                    // It may well fail.
+                    let _went = operation.run(&kernel, stage, lifeline)?;
                     kernel.with_hook(|hook| hook.hook().fired())
                 }
                 (_, Fault::Kill(moment) | Fault::KillOwner(moment)) => {
                     let hook = KillAt::position(position, moment, kill_self);
-                    operation.run(&Tapped::new(Host, Armed::off(hook)), stage, lifeline)?;
+                    let _went =
+                        operation.run(&Tapped::new(Host, Armed::off(hook)), stage, lifeline)?;
                     Fired::No
                 }
             };

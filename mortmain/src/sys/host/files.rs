@@ -254,3 +254,28 @@ pub(super) fn lock(fd: Handle) -> Answer<()> {
 pub(super) fn unlock(fd: Handle) -> Answer<()> {
     rustix::fs::flock(raw::borrow(fd)?, FlockOperation::Unlock).answer()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_held_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || std::fs::File::create(dir.path().join("lock")).unwrap();
+        let holder = open();
+        holder.lock().unwrap();
+        let asker = open();
+        let handle = Handle(asker.as_raw_fd());
+        // A thread of its own, so that one that waits fails the test instead of holding it up.
+        let (tell, told) = channel();
+        std::thread::spawn(move || tell.send(lock(handle)));
+        let answer = told.recv_timeout(Duration::from_secs(20));
+        assert_eq!(answer, Ok(Err(Errno::EAGAIN)), "while another description holds the lock");
+        drop(holder);
+        assert_eq!(lock(handle), Ok(()));
+    }
+}
