@@ -4,6 +4,7 @@
 //! check edit, build, search, undo. Quick suites come first; the first killer ends the
 //! search.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -29,10 +30,7 @@ use crate::workspace::Workspace;
 const SHOWN_LINES: usize = 40;
 
 pub(crate) fn ablate(options: &AblateOptions) -> anyhow::Result<Exit> {
-    options.color.write_global();
-    if options.die_with_parent {
-        set_pdeathsig(Signal::SIGKILL).context("cannot tie this process to its parent")?;
-    }
+    begin(options)?;
     let workspace = Workspace::find(options.manifest_path.as_deref())?;
     if options.list {
         let removals = catalogue::plan(&workspace, &workspace.root)?;
@@ -40,10 +38,28 @@ pub(crate) fn ablate(options: &AblateOptions) -> anyhow::Result<Exit> {
         report::list(&selected, options.json)?;
         return Ok(Exit::Proved);
     }
+    in_copy(options, &workspace, |run, selected| run.all(selected))
+}
 
+/// What the options say about this process.
+pub(crate) fn begin(options: &AblateOptions) -> anyhow::Result<()> {
+    options.color.write_global();
+    if options.die_with_parent {
+        set_pdeathsig(Signal::SIGKILL).context("cannot tie this process to its parent")?;
+    }
+    Ok(())
+}
+
+/// Does something with the removals that are asked for, in a copy of the workspace and where tests
+/// can be confined.
+pub(crate) fn in_copy(
+    options: &AblateOptions,
+    workspace: &Workspace,
+    work: impl FnOnce(Run<'_>, &[&Removal]) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
     let scratch = Scratch::take(&workspace.target_directory)?;
     scratch.synchronise(&workspace.root)?;
-    let removals = catalogue::plan(&workspace, &scratch.tree())?;
+    let removals = catalogue::plan(workspace, &scratch.tree())?;
     let selected = select(&removals, options)?;
 
     let interrupt = Interrupt::watch().context("cannot watch for signals")?;
@@ -57,7 +73,7 @@ pub(crate) fn ablate(options: &AblateOptions) -> anyhow::Result<Exit> {
         scratch: &scratch,
         builder: Builder {
             scratch: &scratch,
-            workspace: &workspace,
+            workspace,
             jobs: options.jobs,
             interrupt: &interrupt,
         },
@@ -67,11 +83,12 @@ pub(crate) fn ablate(options: &AblateOptions) -> anyhow::Result<Exit> {
             interrupt: &interrupt,
             jobs: options.jobs,
             timeout: options.timeout,
+            active: Cell::new(None),
         },
         interrupt: &interrupt,
         progress: Progress::new(selected.len(), options.verbose),
     };
-    run.all(&selected)
+    work(run, &selected)
 }
 
 /// The removals that the command line asks for.
@@ -105,17 +122,17 @@ fn select<'a>(
 }
 
 /// Everything that a run needs.
-struct Run<'a> {
-    options: &'a AblateOptions,
-    scratch: &'a Scratch,
-    builder: Builder<'a>,
-    runner: Runner<'a>,
-    interrupt: &'a Interrupt,
-    progress: Progress,
+pub(crate) struct Run<'a> {
+    pub(crate) options: &'a AblateOptions,
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) builder: Builder<'a>,
+    pub(crate) runner: Runner<'a>,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) progress: Progress,
 }
 
 /// A suite with the time that it takes unchanged.
-struct Timed {
+pub(crate) struct Timed {
     suite: Suite,
     usual: Duration,
 }
@@ -139,13 +156,7 @@ impl Run<'_> {
                     }
                 };
                 let outcome = Outcome { removal, verdict, took: begun.elapsed() };
-                let seconds = outcome.took.as_secs_f64();
-                let id = &removal.check.id;
-                self.progress.done(outcome.verdict.word(), format_args!("{id} ({seconds:.1} s)"));
-                self.progress.advance();
-                if self.options.json {
-                    report::json(&outcome)?;
-                }
+                self.tell(&outcome)?;
                 let enough =
                     self.options.fail_fast && !matches!(outcome.verdict, Verdict::Proved(_));
                 outcomes.push(outcome);
@@ -154,16 +165,39 @@ impl Run<'_> {
                 }
             }
         }
-        let untried = selected.len() - outcomes.len();
+        self.conclude(&outcomes, selected.len(), started, failure)
+    }
+
+    /// Prints what was found, and tells how the run ends.
+    pub(crate) fn conclude(
+        self,
+        outcomes: &[Outcome<'_>],
+        selected: usize,
+        started: Instant,
+        failure: Option<anyhow::Error>,
+    ) -> anyhow::Result<Exit> {
+        let untried = selected - outcomes.len();
         drop(self.progress);
         if !self.options.json {
-            report::table(&outcomes, untried, started.elapsed())?;
+            report::table(outcomes, untried, started.elapsed())?;
         }
         // What was found before is worth its time all the same.
         match failure {
             Some(error) => Err(error),
-            None => Ok(report::exit(&outcomes, untried)),
+            None => Ok(report::exit(outcomes, untried)),
         }
+    }
+
+    /// Tells about a check that is done.
+    pub(crate) fn tell(&self, outcome: &Outcome<'_>) -> anyhow::Result<()> {
+        let seconds = outcome.took.as_secs_f64();
+        let id = &outcome.removal.check.id;
+        self.progress.done(outcome.verdict.word(), format_args!("{id} ({seconds:.1} s)"));
+        self.progress.advance();
+        if self.options.json {
+            report::json(outcome)?;
+        }
+        Ok(())
     }
 
     /// Builds and runs everything unchanged. Gives the suites, quickest first within
@@ -174,13 +208,22 @@ impl Run<'_> {
         let binaries = match self.builder.build()? {
             Build::Done(binaries) => binaries,
             Build::Interrupted => return Ok(None),
-            Build::Failed { reason, log } => {
+            Build::Failed { reason, log, .. } => {
                 let log = last_lines(&log);
                 let message = format!("the unchanged workspace does not build: {reason}\n{log}");
                 return Err(Stop::new(Exit::BaselineFails, message).into());
             }
         };
-        let Some(mut suites) = self.runner.suites(&binaries)? else {
+        self.time_suites(&binaries, begun)
+    }
+
+    /// Runs everything unchanged that could notice a removal.
+    pub(crate) fn time_suites(
+        &self,
+        binaries: &TestBinaries,
+        begun: Instant,
+    ) -> anyhow::Result<Option<Vec<Timed>>> {
+        let Some(mut suites) = self.runner.suites(binaries)? else {
             return Ok(None);
         };
         let (kinds, names) = (&self.options.kinds, &self.options.binaries);
@@ -195,7 +238,7 @@ impl Run<'_> {
         let mut timed = Vec::new();
         for suite in suites {
             self.progress.doing(format_args!("running {} unchanged", suite.binary.name));
-            match self.runner.baseline(&binaries, &suite)? {
+            match self.runner.baseline(binaries, &suite)? {
                 Baseline::Passed(usual) => timed.push(Timed { suite, usual }),
                 Baseline::Interrupted => return Ok(None),
                 Baseline::Failed { tests, log } => {
@@ -228,7 +271,7 @@ impl Run<'_> {
         let verdict = match self.builder.build()? {
             Build::Done(binaries) => self.search(id, &binaries, suites)?,
             Build::Interrupted => Verdict::Interrupted,
-            Build::Failed { reason, log } => {
+            Build::Failed { reason, log, .. } => {
                 self.log(id, &log)?;
                 Verdict::DoesNotCompile(reason)
             }
@@ -237,7 +280,7 @@ impl Run<'_> {
         Ok(verdict)
     }
 
-    fn search(
+    pub(crate) fn search(
         &self,
         id: &str,
         binaries: &TestBinaries,
@@ -269,13 +312,13 @@ impl Run<'_> {
     }
 
     /// Keeps what a compiler or a test printed.
-    fn log(&self, id: &str, text: &str) -> anyhow::Result<()> {
+    pub(crate) fn log(&self, id: &str, text: &str) -> anyhow::Result<()> {
         let path = self.scratch.logs().join(format!("{id}.txt"));
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
-fn last_lines(text: &str) -> String {
+pub(crate) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
 }

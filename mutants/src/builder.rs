@@ -69,7 +69,12 @@ pub(crate) type TestBinaries = BTreeMap<BinaryId, TestBinary>;
 #[derive(Debug)]
 pub(crate) enum Build {
     Done(TestBinaries),
-    Failed { reason: String, log: String },
+    Failed {
+        reason: String,
+        log: String,
+        /// The files and lines that the errors are about.
+        places: Vec<(PathBuf, usize)>,
+    },
     Interrupted,
 }
 
@@ -104,7 +109,7 @@ impl Builder<'_> {
                 // What cargo adds to the compiler's own words is progress.
                 let log =
                     if messages.rendered.is_empty() { ended.stderr } else { messages.rendered };
-                Ok(Build::Failed { reason, log })
+                Ok(Build::Failed { reason, log, places: messages.places })
             }
         }
     }
@@ -201,6 +206,7 @@ pub(crate) fn clean_environment(command: &mut Command) {
 struct Messages {
     artifacts: Vec<Artifact>,
     first_error: Option<String>,
+    places: Vec<(PathBuf, usize)>,
     rendered: String,
 }
 
@@ -277,6 +283,10 @@ impl Messages {
                 Message::Diagnostic { message } if message.level.starts_with("error") => {
                     messages.rendered += message.rendered.as_deref().unwrap_or_default();
                     messages.first_error.get_or_insert(message.short());
+                    let primary = message.spans.iter().filter(|span| span.is_primary);
+                    messages.places.extend(
+                        primary.map(|span| (PathBuf::from(&span.file_name), span.line_start)),
+                    );
                 }
                 Message::Diagnostic { .. } | Message::Other => {}
             }
@@ -311,5 +321,6 @@ mod tests {
         let told = messages.first_error.unwrap();
         assert_eq!(told, "error[E0308]: mismatched types (a.rs:7)");
         assert_eq!(messages.rendered, "long\nend\n");
+        assert_eq!(messages.places, [(PathBuf::from("a.rs"), 7)]);
     }
 }

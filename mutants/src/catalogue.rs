@@ -49,6 +49,8 @@ pub(crate) struct Removal {
     /// The file of the check, from the root of the workspace.
     pub(crate) file: PathBuf,
     pub(crate) how: How,
+    /// What is changed, by file.
+    pub(crate) edits: BTreeMap<PathBuf, Vec<Edit>>,
     /// Each file that changes, with its whole text after the removal.
     pub(crate) files: BTreeMap<PathBuf, String>,
 }
@@ -100,7 +102,10 @@ pub(crate) fn plan(workspace: &Workspace, root: &Path) -> anyhow::Result<Vec<Rem
 }
 
 /// The Rust files below the `src` directories of the members.
-fn read_sources(workspace: &Workspace, root: &Path) -> anyhow::Result<BTreeMap<PathBuf, String>> {
+pub(crate) fn read_sources(
+    workspace: &Workspace,
+    root: &Path,
+) -> anyhow::Result<BTreeMap<PathBuf, String>> {
     let mut sources = BTreeMap::new();
     for member in workspace.subjects() {
         let mut directories = vec![member.directory.join("src")];
@@ -215,13 +220,13 @@ fn remove(
     };
 
     let mut files = BTreeMap::new();
-    for (path, edits) in edits {
-        let text = edit::apply(&sources[&path], &edits).map_err(|(a, b)| {
+    for (path, edits) in &edits {
+        let text = edit::apply(&sources[path], edits).map_err(|(a, b)| {
             format!("two edits overlap in {}: {a:?} and {b:?}", path.display())
         })?;
-        files.insert(path, text);
+        files.insert(path.clone(), text);
     }
-    Ok(Removal { check: check.clone(), file: file.to_owned(), how, files })
+    Ok(Removal { check: check.clone(), file: file.to_owned(), how, edits, files })
 }
 
 impl Entry {
@@ -282,7 +287,7 @@ fn locate(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     const SOURCE: &str = "\
@@ -301,7 +306,8 @@ fn third() {
 }
 ";
 
-    fn plan_one(source: &str, catalogue: &str) -> Result<Vec<Removal>, Vec<String>> {
+    /// The plan of one file.
+    pub(crate) fn plan_one(source: &str, catalogue: &str) -> Result<Vec<Removal>, Vec<String>> {
         let sources = BTreeMap::from([(PathBuf::from("a/src/lib.rs"), source.to_owned())]);
         plan_texts(&sources, toml::from_str(catalogue).unwrap())
     }

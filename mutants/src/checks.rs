@@ -93,7 +93,7 @@ pub(crate) fn find(source: &str) -> anyhow::Result<(Vec<Check>, Vec<Malformed>)>
 
 /// Where the code begins: after a byte order mark or an interpreter line, which the
 /// lexer does not take.
-fn code_start(source: &str) -> usize {
+pub(crate) fn code_start(source: &str) -> usize {
     const BOM: &str = "\u{feff}";
     let bom = if source.starts_with(BOM) { BOM.len() } else { 0 };
     let rest = &source[bom..];

@@ -33,6 +33,10 @@ pub(crate) enum Command {
     /// Take out each named check in turn and print the test that fails for it
     #[command(after_help = EXIT_CODES)]
     Ablate(AblateOptions),
+    /// Put all removals into one build, switch on each in turn, and run the test that noticed the
+    /// last time; look for another where it does not
+    #[command(after_help = EXIT_CODES)]
+    Prove(ProveOptions),
     /// Run a program confined (used by this program on itself)
     #[command(hide = true, name = crate::confine::SUBCOMMAND)]
     Confined(ConfinedOrder),
@@ -94,6 +98,16 @@ pub(crate) struct AblateOptions {
 
     #[command(flatten)]
     pub(crate) color: colorchoice_clap::Color,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ProveOptions {
+    /// Note the tests that notice in mutants/killed-by.toml
+    #[arg(long, help_heading = "Output")]
+    pub(crate) bless: bool,
+
+    #[command(flatten)]
+    pub(crate) common: AblateOptions,
 }
 
 /// A program and the confinement it is to run in.

@@ -5,7 +5,8 @@
 //! `checks`). Its removal is the deletion of what the comment heads, or an edit that
 //! `mutants/checks.toml` gives (`catalogue`). The command `ablate` takes the checks in
 //! turn: it edits a copy of the workspace (`tree`), builds it (`builder`), and looks for
-//! a test that fails (`run`).
+//! a test that fails (`run`). The command `prove` puts all removals into one build, each behind a
+//! switch (`schema`), and asks first the test that noticed the last time (`killed_by`).
 //!
 //! Invariants:
 //! * The source tree is only read. Everything is written below `ablate/` in the
@@ -17,8 +18,7 @@
 //! * A check counts as proved only if a test fails twice with the removal and
 //!   passed without it. A time-out and a build that fails prove nothing.
 //!
-//! What it deliberately does not do: it makes one build per check and knows no
-//! operators but removal.
+//! What it deliberately does not do: it knows no operators but removal.
 
 mod ablate;
 mod builder;
@@ -29,11 +29,14 @@ mod confine;
 mod edit;
 mod exit;
 mod interrupt;
+mod killed_by;
 mod process;
 mod progress;
+mod prove;
 mod raw;
 mod report;
 mod run;
+mod schema;
 mod suite;
 mod tree;
 mod workspace;
@@ -50,6 +53,7 @@ pub fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
     match arguments.command {
         cli::Command::Ablate(options) => exit::report(ablate::ablate(&options)),
+        cli::Command::Prove(options) => exit::report(prove::prove(&options)),
         cli::Command::Confined(order) => confine::main(&order),
         cli::Command::Probe(order) => confine::probe_main(&order),
     }

@@ -309,6 +309,7 @@ mod tests {
             },
             file: "a.rs".into(),
             how: How::Patch(1),
+            edits: BTreeMap::new(),
             files: BTreeMap::new(),
         }
     }

@@ -8,6 +8,7 @@
 //! * A time-out never proves anything, also beside a failure.
 //! * What a test prints decides nothing: its exit code alone, run by itself, does.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::builder::{self, TestBinaries, TestBinary};
 use crate::confine::Confinement;
 use crate::interrupt::Interrupt;
 use crate::process::{self, End, Ended};
+use crate::schema;
 use crate::suite::{Kind, Suite};
 use crate::tree::Scratch;
 
@@ -70,6 +72,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) jobs: u16,
     pub(crate) timeout: Duration,
+    /// The removal that is switched on, in a build that has switches.
+    pub(crate) active: Cell<Option<u32>>,
 }
 
 /// How a run of several tests ended.
@@ -239,7 +243,8 @@ impl Runner<'_> {
         Ok((group, ended))
     }
 
-    fn run_alone(
+    /// Runs one test by itself.
+    pub(crate) fn run_alone(
         &self,
         binaries: &TestBinaries,
         suite: &Suite,
@@ -292,6 +297,9 @@ impl Runner<'_> {
             // A test that is skipped for want of namespaces would pass with any removal.
             .env("MORTMAIN_CELL_REQUIRED", "1")
             .env_remove("TMPDIR");
+        if let Some(active) = self.active.get() {
+            command.env(schema::VARIABLE, active.to_string());
+        }
         for (name, path) in &binary.programs {
             command.env(format!("CARGO_BIN_EXE_{name}"), path);
         }
@@ -309,8 +317,9 @@ impl Runner<'_> {
 }
 
 /// How a test ended that was run by itself.
-enum Alone {
+pub(crate) enum Alone {
     Passed,
+    /// With what it printed.
     Failed(Killer, String),
     TimedOut,
     Interrupted,

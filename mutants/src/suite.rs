@@ -71,6 +71,12 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
+    /// A suite of one test; none if it can prove nothing.
+    pub(crate) fn alone(binary: &BinaryId, test: &str) -> Option<Suite> {
+        let kind = Kind::of(binary, test)?;
+        Some(Suite { binary: binary.clone(), kind, tests: vec![test.to_owned()], whole: false })
+    }
+
     /// Sorts the tests of a binary, given what it lists and what it lists as ignored.
     pub(crate) fn sort(binary: &BinaryId, listed: &str, ignored: &str) -> Vec<Suite> {
         let ignored: Vec<&str> = names(ignored).collect();

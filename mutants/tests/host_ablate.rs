@@ -72,6 +72,40 @@ mod starts_cargo {
     }
 
     #[test]
+    fn one_build_proves_what_a_build_for_each_check_proves() {
+        let fixture = Fixture::new("proofs");
+        let source = fs::read(fixture.source().join("src/lib.rs")).unwrap();
+        let rules = ["a1", "a2", "a3", "a4", "a5", "a7", "a9"].map(|rule| format!("--rule={rule}"));
+        let mut arguments = vec!["--json"];
+        arguments.extend(rules.iter().map(String::as_str));
+        let finished = fixture.prove(&arguments);
+        let mut told = verdicts(&finished);
+        told.sort_unstable();
+        assert_eq!(
+            told,
+            [
+                "a1-even proved tests::an_odd_number_is_refused unit",
+                "a2-unnoticed not proved",
+                "a3-typed does not compile",
+                "a4-strict proved flags_are_strict world",
+                "a5-inside proved nothing_is_removed_outside host",
+                "a7-zero proved tests::there_is_no_quotient_by_zero unit",
+                "a9-number proved tests::the_bound_is_ten unit",
+            ],
+            "{finished:?}"
+        );
+        assert_eq!(finished.code, Some(1), "a check that is not proved is a finding");
+        // The first cannot stand beside the unchanged function, the second has no function.
+        let built = finished.stderr.lines().find(|line| line.contains("behind switches, "));
+        assert!(
+            built.is_some_and(|line| line.contains("5 behind switches, 2 apart")),
+            "{finished:?}"
+        );
+        let copy = fs::read(fixture.scratch().join("tree/src/lib.rs")).unwrap();
+        assert_eq!(copy, source, "the copy is as it was");
+    }
+
+    #[test]
     fn a_table_is_printed_for_people_and_a_timeout_proves_nothing() {
         let fixture = Fixture::new("proofs");
         let arguments = ["--check=a8-second", "--rule=a6", "--binary=proofs", "--timeout=2s"];
@@ -84,7 +118,7 @@ mod starts_cargo {
         );
         assert!(summary.starts_with("2 checks: 1 proved, 1 timeout; "), "{summary}");
         assert_eq!(finished.code, Some(3));
-        assert!(finished.stderr.contains("baseline 6 unit, 0 world, 0 host tests pass"));
+        assert!(finished.stderr.contains("baseline 7 unit, 0 world, 0 host tests pass"));
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! How entries leave the registry: only when nothing of their command runs, in an order of which each
 //! step can be judged, and without a blow to a stranger (p3, p5).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::rc::Rc;
 
 use mortmain::protocol::{Claim, Started};
-use mortmain::sys::{Call, Host, HostProgram, Name, Pid, Reply, Wait};
+use mortmain::sys::{Call, Errno, Host, HostProgram, Name, Pid, Reply, Wait};
 use mortmain::{Closed, ErrorKind, Finding, Proof};
 use mortmain_harness::answers::commands_now;
 use mortmain_harness::ground::{is_root, names_in};
@@ -93,10 +93,15 @@ fn to_end_a_command_is_to_end_its_group() {
 }
 
 /// A kernel that does not let time pass.
-fn impatient() -> Intercept<Host> {
-    let skip = |call: &Call, moment| {
-        let pause = matches!((call, moment), (Call::Pause { .. }, Moment::Before));
-        pause.then_some(Ok(Reply::Done))
+/// It can be told nothing of any process while it is blind.
+fn sometimes_blind(blind: &Rc<Cell<bool>>) -> Intercept<Host> {
+    let blind = Rc::clone(blind);
+    let skip = move |call: &Call, moment| match (call, moment) {
+        (Call::Pause { .. }, Moment::Before) => Some(Ok(Reply::Done)),
+        (Call::Process { .. } | Call::Pidfs { .. }, Moment::Before) if blind.get() => {
+            Some(Err(Errno::EIO))
+        }
+        _ => None,
     };
     Intercept::new(Host, Rc::new(RefCell::new(skip)))
 }
@@ -112,13 +117,15 @@ fn script(text: &str) -> HostProgram {
 fn check_number_came_round(
     reap: fn(&mut Claim<Intercept<Host>>, &Started),
     stranger: fn(Pid) -> (ChildGuard, Option<i32>),
+    sees: bool,
 ) {
     in_cell(|| {
         if !is_root("the next pid cannot be chosen") {
             return;
         }
         let ground = ground();
-        let mut claim = ground.over(&impatient()).create().unwrap();
+        let blind = Rc::default();
+        let mut claim = ground.over(&sometimes_blind(&blind)).create().unwrap();
         let (ours, theirs) = std::io::pipe().unwrap();
         let mut lines = mortmain_harness::reader::Reader::new(ours, "the script").unwrap();
         let mut program = script(LEAVES_DAEMON);
@@ -130,7 +137,9 @@ fn check_number_came_round(
         // A stranger gets the number of the shell, and leads a group of that number.
         let (mut stranger, pid) = stranger(started.pid);
         assert_eq!(pid, Some(started.pid.0));
+        blind.set(!sees);
         assert_eq!(kind_of(claim.end(&started)), ErrorKind::InUse, "the daemon has the lock");
+        blind.set(false);
         stranger.send_line("lives", soon()).unwrap();
         assert_eq!(stranger.lines().next_line(soon(), "its line").unwrap(), "lives");
 
@@ -176,17 +185,18 @@ fn a_group_whose_number_came_round_is_not_killed() {
     let reap = |claim: &mut Claim<Intercept<Host>>, started: &Started| {
         claim.wait(started, Wait::AtMost(20_000)).unwrap().expect("the shell ends");
     };
-    check_number_came_round(reap, child);
+    check_number_came_round(reap, child, true);
 }
 
 #[test]
 fn a_group_whose_leader_the_program_reaped_by_itself_is_not_killed() {
-    check_number_came_round(reap_by_ourselves, grandchild);
+    // By the wait alone, as with a /proc that cannot be used.
+    check_number_came_round(reap_by_ourselves, grandchild, false);
 }
 
 #[test]
 fn a_group_of_another_child_with_the_number_of_one_that_was_reaped_is_not_killed() {
-    check_number_came_round(reap_by_ourselves, child);
+    check_number_came_round(reap_by_ourselves, child, true);
 }
 
 #[test]

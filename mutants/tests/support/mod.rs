@@ -59,7 +59,7 @@ impl Fixture {
 
     /// Starts `ablate`, with one stream for its results and its progress.
     pub(crate) fn start(&self, arguments: &[&str]) -> ChildGuard {
-        ChildGuard::spawn(self.command("exec \"$@\" 2>&1", arguments)).unwrap()
+        ChildGuard::spawn(self.command("ablate", "exec \"$@\" 2>&1", arguments)).unwrap()
     }
 
     /// Runs `ablate` to its end.
@@ -67,10 +67,20 @@ impl Fixture {
         self.run_by("exec \"$@\"", arguments)
     }
 
+    /// Runs `prove` to its end.
+    pub(crate) fn prove(&self, arguments: &[&str]) -> Finished {
+        self.finish("prove", "exec \"$@\"", arguments)
+    }
+
     /// Runs `ablate` to its end, by a script whose words it is.
     pub(crate) fn run_by(&self, script: &str, arguments: &[&str]) -> Finished {
+        self.finish("ablate", script, arguments)
+    }
+
+    fn finish(&self, subcommand: &str, script: &str, arguments: &[&str]) -> Finished {
         let errors = self.target().join("stderr.txt");
-        let mut command = self.command(&format!("exec 2>\"$ERRORS\"; {script}"), arguments);
+        let mut command =
+            self.command(subcommand, &format!("exec 2>\"$ERRORS\"; {script}"), arguments);
         command.env("ERRORS", &errors);
         let mut guard = ChildGuard::spawn(command).unwrap();
         let status = guard.wait(soon()).unwrap();
@@ -82,12 +92,12 @@ impl Fixture {
         }
     }
 
-    fn command(&self, script: &str, arguments: &[&str]) -> Command {
+    fn command(&self, subcommand: &str, script: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new("sh");
         command
             .args(["-c", script, "sh", env!("CARGO_BIN_EXE_mortmain-mutants")])
             // Also when the test itself is killed.
-            .args(["ablate", "--die-with-parent"])
+            .args([subcommand, "--die-with-parent"])
             .args(arguments)
             .current_dir(self.source())
             .env("CARGO_TARGET_DIR", self.target())

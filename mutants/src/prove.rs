@@ -1,0 +1,397 @@
+//! The command `prove`: all removals in one build, and for each a test that fails because of it.
+//!
+//! Order of work: plan, render all removals behind switches, build, and take those that the compiler
+//! refuses apart; then for each check switch it on and run the test that noticed the last time. It
+//! has to fail with the check gone, to pass with it there, and to fail with it gone once more. Where
+//! it does not, all suites are searched. What no switch can express gets a build of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+use crate::ablate::{Run, Timed, begin, in_copy, last_lines};
+use crate::builder::{BinaryId, Build, TestBinaries};
+use crate::catalogue::{self, Removal};
+use crate::cli::ProveOptions;
+use crate::exit::{Exit, Stop};
+use crate::killed_by::{self, KilledBy, Named};
+use crate::report::{self, Outcome, Verdict};
+use crate::run::{Alone, Killer};
+use crate::schema::{self, Schema};
+use crate::suite::Suite;
+use crate::tree::Applied;
+use crate::workspace::Workspace;
+
+/// How often the build is tried again without those that the compiler refuses.
+const ROUNDS_MAX: usize = 12;
+
+/// The longest that one test may take by itself.
+const TEST_LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
+    let common = &options.common;
+    begin(common)?;
+    let workspace = Workspace::find(common.manifest_path.as_deref())?;
+    if common.list {
+        let removals = catalogue::plan(&workspace, &workspace.root)?;
+        report::list(&removals.iter().collect::<Vec<_>>(), common.json)?;
+        return Ok(Exit::Proved);
+    }
+    let killed_by = killed_by::read(&workspace.root)?;
+    in_copy(common, &workspace, |run, selected| {
+        let sources = catalogue::read_sources(&workspace, &run.scratch.tree())?;
+        let prover = Prover {
+            switch: run.scratch.root().join("active"),
+            roots: roots(&workspace, &sources),
+            sources,
+            killed_by,
+            controlled: BTreeSet::new(),
+            timed: None,
+            run,
+        };
+        prover.all(selected, &workspace, options.bless)
+    })
+}
+
+/// The root files of the members, by the directories of their sources.
+fn roots(workspace: &Workspace, sources: &BTreeMap<PathBuf, String>) -> BTreeMap<PathBuf, PathBuf> {
+    let each = workspace.subjects().filter_map(|member| {
+        let directory = member.directory.join("src");
+        let candidates = ["lib.rs", "main.rs"].map(|name| directory.join(name));
+        let root = candidates.into_iter().find(|root| sources.contains_key(root))?;
+        Some((directory, root))
+    });
+    each.collect()
+}
+
+struct Prover<'a> {
+    run: Run<'a>,
+    /// The file that says which removal is active.
+    switch: PathBuf,
+    sources: BTreeMap<PathBuf, String>,
+    roots: BTreeMap<PathBuf, PathBuf>,
+    killed_by: KilledBy,
+    /// Tests that passed with all checks in place.
+    controlled: BTreeSet<Named>,
+    /// All suites with their usual times, once they were needed.
+    timed: Option<Vec<Timed>>,
+}
+
+impl Prover<'_> {
+    fn all(
+        mut self,
+        selected: &[&Removal],
+        workspace: &Workspace,
+        bless: bool,
+    ) -> anyhow::Result<Exit> {
+        let started = Instant::now();
+        let mut outcomes: Vec<Outcome<'_>> = Vec::new();
+        let mut failure = None;
+        if let Some((schema, binaries, applied)) = self.build(selected)? {
+            let switched = (0..selected.len()).filter(|place| !schema.apart.contains(place));
+            for place in switched {
+                if self.run.interrupt.seen() {
+                    break;
+                }
+                let removal = selected[place];
+                match self.switched(place, removal, &binaries) {
+                    Ok(outcome) => outcomes.push(outcome),
+                    Err(error) => {
+                        failure = Some(error.context(removal.check.id.clone()));
+                        break;
+                    }
+                }
+            }
+            let apart: Vec<&str> =
+                schema.apart.iter().map(|&place| &*selected[place].check.id).collect();
+            self.control(&apart, &binaries)?;
+            self.run.runner.active.set(None);
+            applied.undo()?;
+            for &place in &schema.apart {
+                if failure.is_some() || self.run.interrupt.seen() {
+                    break;
+                }
+                let removal = selected[place];
+                match self.apart(removal) {
+                    Ok(outcome) => outcomes.push(outcome),
+                    Err(error) => failure = Some(error.context(removal.check.id.clone())),
+                }
+            }
+        }
+        let order = |outcome: &Outcome<'_>| {
+            selected.iter().position(|removal| std::ptr::eq(*removal, outcome.removal))
+        };
+        outcomes.sort_by_key(order);
+        if bless {
+            for outcome in &outcomes {
+                if let Verdict::Proved(killer) = &outcome.verdict {
+                    self.killed_by.insert(outcome.removal.check.id.clone(), Named::of(killer));
+                }
+            }
+            self.forget_lost(workspace)?;
+            killed_by::write(&workspace.root, &self.killed_by)?;
+        }
+        self.run.conclude(&outcomes, selected.len(), started, failure)
+    }
+
+    /// Forgets who noticed the removal of checks that there are not any more.
+    fn forget_lost(&mut self, workspace: &Workspace) -> anyhow::Result<()> {
+        let removals = catalogue::plan(workspace, &workspace.root)?;
+        self.killed_by.retain(|id, _| removals.iter().any(|removal| removal.check.id == *id));
+        Ok(())
+    }
+
+    /// Builds all that can be switched. Nothing when it was interrupted.
+    fn build(
+        &self,
+        selected: &[&Removal],
+    ) -> anyhow::Result<Option<(Schema, TestBinaries, Applied)>> {
+        let begun = Instant::now();
+        let mut apart = BTreeSet::new();
+        for round in 1..=ROUNDS_MAX {
+            let doing = format_args!("building all removals behind switches, round {round}");
+            self.run.progress.doing(doing);
+            let schema =
+                Schema::render(selected, &apart, &self.sources, &self.roots, &self.switch)?;
+            let applied = self.run.scratch.apply(&schema.files)?;
+            match self.run.builder.build()? {
+                Build::Done(binaries) => {
+                    let (count, alone) = (selected.len() - schema.apart.len(), schema.apart.len());
+                    let seconds = begun.elapsed().as_secs_f64();
+                    self.run.progress.done(
+                        "built",
+                        format_args!("{count} behind switches, {alone} apart ({seconds:.1} s)"),
+                    );
+                    return Ok(Some((schema, binaries, applied)));
+                }
+                Build::Interrupted => return Ok(None),
+                Build::Failed { reason, log, places } => {
+                    let blamed = self.blamed(&schema, &places);
+                    let before = schema.apart.len();
+                    apart = &schema.apart | &blamed;
+                    if apart.len() == before {
+                        self.run.log("switches", &log)?;
+                        let log = last_lines(&log);
+                        let message =
+                            format!("the workspace with switches does not build: {reason}\n{log}");
+                        return Err(Stop::new(Exit::BaselineFails, message).into());
+                    }
+                }
+            }
+        }
+        bail!("the compiler refuses switches in round after round")
+    }
+
+    /// Those that the errors of a build are about.
+    fn blamed(&self, schema: &Schema, places: &[(PathBuf, usize)]) -> BTreeSet<usize> {
+        let tree = self.run.scratch.tree();
+        let each = places.iter().flat_map(|(file, line)| {
+            let file = file.strip_prefix(&tree).unwrap_or(file);
+            schema.blame(file, *line)
+        });
+        each.collect()
+    }
+
+    /// Switches a removal on for the programs to come.
+    fn activate(&self, number: u32) -> anyhow::Result<()> {
+        self.run.runner.active.set(Some(number));
+        fs::write(&self.switch, number.to_string())
+            .with_context(|| format!("cannot write {}", self.switch.display()))
+    }
+
+    /// Proves a check by its switch.
+    fn switched<'r>(
+        &mut self,
+        place: usize,
+        removal: &'r Removal,
+        binaries: &TestBinaries,
+    ) -> anyhow::Result<Outcome<'r>> {
+        let begun = Instant::now();
+        let id = &removal.check.id;
+        let number = schema::number(place);
+        let mut verdict = None;
+        if let Some((named, suite)) = self.named(id, binaries) {
+            self.run.progress.doing(format_args!("{id}: {}", named.test));
+            verdict = self.ask(&named, &suite, number, binaries)?;
+        }
+        let verdict = match verdict {
+            Some(verdict) => verdict,
+            None => self.search(id, number, binaries)?,
+        };
+        let outcome = Outcome { removal, verdict, took: begun.elapsed() };
+        self.run.tell(&outcome)?;
+        Ok(outcome)
+    }
+
+    /// The test that noticed the last time, if it is there.
+    fn named(&self, id: &str, binaries: &TestBinaries) -> Option<(Named, Suite)> {
+        let named = self.killed_by.get(id)?.clone();
+        let of =
+            |binary: &&BinaryId| binary.package == named.package && binary.name == named.binary;
+        let binary = binaries.keys().find(of)?;
+        let suite = Suite::alone(binary, &named.test)?;
+        Some((named, suite))
+    }
+
+    /// Asks one test: it has to fail, to pass with the check in place, and to fail again. Nothing if
+    /// it does otherwise.
+    fn ask(
+        &mut self,
+        named: &Named,
+        suite: &Suite,
+        number: u32,
+        binaries: &TestBinaries,
+    ) -> anyhow::Result<Option<Verdict>> {
+        self.activate(number)?;
+        let first = self.run.runner.run_alone(binaries, suite, &named.test, TEST_LIMIT)?;
+        let (killer, log) = match first {
+            Alone::Failed(killer, log) => (killer, log),
+            Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
+            Alone::Passed | Alone::TimedOut => return Ok(None),
+        };
+        if !self.controlled.contains(named) {
+            self.activate(schema::NONE)?;
+            match self.run.runner.run_alone(binaries, suite, &named.test, TEST_LIMIT)? {
+                Alone::Passed => {
+                    self.controlled.insert(named.clone());
+                }
+                Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
+                Alone::Failed(_, log) => {
+                    let message = format!(
+                        "{} of {} fails with all checks in place\n{}",
+                        named.test,
+                        named.binary,
+                        last_lines(&log)
+                    );
+                    return Err(Stop::new(Exit::BaselineFails, message).into());
+                }
+                Alone::TimedOut => return Ok(None),
+            }
+        }
+        self.activate(number)?;
+        let again = self.run.runner.run_alone(binaries, suite, &named.test, TEST_LIMIT)?;
+        Ok(match again {
+            Alone::Failed(..) => Some(self.proved(&killer, &log)?),
+            Alone::Interrupted => Some(Verdict::Interrupted),
+            Alone::Passed | Alone::TimedOut => None,
+        })
+    }
+
+    fn proved(&self, killer: &Killer, log: &str) -> anyhow::Result<Verdict> {
+        self.run.log(&killer.test.replace(['/', ':'], "-"), log)?;
+        Ok(Verdict::Proved(killer.clone()))
+    }
+
+    /// Asks all suites.
+    fn search(
+        &mut self,
+        id: &str,
+        number: u32,
+        binaries: &TestBinaries,
+    ) -> anyhow::Result<Verdict> {
+        if self.timed.is_none() {
+            self.activate(schema::NONE)?;
+            self.timed = self.run.time_suites(binaries, Instant::now())?;
+        }
+        let Some(timed) = &self.timed else { return Ok(Verdict::Interrupted) };
+        self.activate(number)?;
+        self.run.search(id, binaries, timed)
+    }
+
+    /// Sees that the tests that are to prove something in builds of their own pass with all checks in
+    /// place.
+    fn control(&mut self, ids: &[&str], binaries: &TestBinaries) -> anyhow::Result<()> {
+        self.activate(schema::NONE)?;
+        for id in ids {
+            if let Some((named, suite)) = self.named(id, binaries)
+                && let Alone::Passed =
+                    self.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT)?
+            {
+                self.controlled.insert(named);
+            }
+        }
+        Ok(())
+    }
+
+    /// Proves a check in a build of its own.
+    fn apart<'r>(&mut self, removal: &'r Removal) -> anyhow::Result<Outcome<'r>> {
+        let begun = Instant::now();
+        let verdict = match self.apart_by_name(removal)? {
+            Some(verdict) => verdict,
+            None => self.apart_by_search(removal)?,
+        };
+        let outcome = Outcome { removal, verdict, took: begun.elapsed() };
+        self.run.tell(&outcome)?;
+        Ok(outcome)
+    }
+
+    /// By the test that noticed the last time; nothing if it does not.
+    fn apart_by_name(&mut self, removal: &Removal) -> anyhow::Result<Option<Verdict>> {
+        let id = &removal.check.id;
+        if !self.killed_by.get(id).is_some_and(|named| self.controlled.contains(named)) {
+            return Ok(None);
+        }
+        let verdict = self.in_its_build(removal, |prover, binaries| {
+            let Some((named, suite)) = prover.named(id, binaries) else { return Ok(None) };
+            prover.run.progress.doing(format_args!("{id}: {}", named.test));
+            let alone = || prover.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT);
+            Ok(match (alone()?, alone()?) {
+                (Alone::Failed(killer, log), Alone::Failed(..)) => {
+                    Some(prover.proved(&killer, &log)?)
+                }
+                (Alone::Interrupted, _) | (_, Alone::Interrupted) => Some(Verdict::Interrupted),
+                _ => None,
+            })
+        })?;
+        Ok(verdict.unwrap_or_else(Some))
+    }
+
+    /// By all suites, which are run unchanged before.
+    fn apart_by_search(&mut self, removal: &Removal) -> anyhow::Result<Verdict> {
+        if self.timed.is_none() {
+            self.run.progress.doing("building everything unchanged");
+            match self.run.builder.build()? {
+                Build::Done(binaries) => {
+                    self.timed = self.run.time_suites(&binaries, Instant::now())?;
+                }
+                Build::Interrupted => return Ok(Verdict::Interrupted),
+                Build::Failed { reason, log, .. } => {
+                    let log = last_lines(&log);
+                    let message =
+                        format!("the unchanged workspace does not build: {reason}\n{log}");
+                    return Err(Stop::new(Exit::BaselineFails, message).into());
+                }
+            }
+        }
+        let Some(timed) = self.timed.take() else { return Ok(Verdict::Interrupted) };
+        let id = &removal.check.id;
+        let searched =
+            self.in_its_build(removal, |prover, binaries| prover.run.search(id, binaries, &timed));
+        self.timed = Some(timed);
+        Ok(searched?.unwrap_or_else(|verdict| verdict))
+    }
+
+    /// Does something in a build without a check; the verdict of the build if there is none.
+    fn in_its_build<T>(
+        &mut self,
+        removal: &Removal,
+        work: impl FnOnce(&mut Self, &TestBinaries) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Result<T, Verdict>> {
+        let id = &removal.check.id;
+        self.run.progress.doing(format_args!("{id}: building it apart"));
+        let applied = self.run.scratch.apply(&removal.files)?;
+        let done = match self.run.builder.build()? {
+            Build::Done(binaries) => Ok(work(self, &binaries)?),
+            Build::Interrupted => Err(Verdict::Interrupted),
+            Build::Failed { reason, log, .. } => {
+                self.run.log(id, &log)?;
+                Err(Verdict::DoesNotCompile(reason))
+            }
+        };
+        applied.undo()?;
+        Ok(done)
+    }
+}
