@@ -92,8 +92,7 @@ fn to_end_a_command_is_to_end_its_group() {
     });
 }
 
-/// A kernel that does not let time pass.
-/// It can be told nothing of any process while it is blind.
+/// A kernel that does not let time pass, and that tells nothing of any process while it is blind.
 fn sometimes_blind(blind: &Rc<Cell<bool>>) -> Intercept<Host> {
     let blind = Rc::clone(blind);
     let skip = move |call: &Call, moment| match (call, moment) {
