@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Nothing = 4,
     /// The undisturbed run already fails, so nothing was tested.
     Baseline = 5,
+    /// A replay that is not the run that was saved.
+    Diverged = 6,
     /// A bug in the lab.
     Internal = 70,
     /// The platform lacks what is needed.
@@ -34,8 +36,9 @@ impl Exit {
             Exit::Missing => 3,
             Exit::Usage => 4,
             Exit::Baseline => 5,
-            Exit::Internal => 6,
-            Exit::Finding => 7,
+            Exit::Diverged => 6,
+            Exit::Internal => 7,
+            Exit::Finding => 8,
         };
         if rank(other) > rank(self) { other } else { self }
     }
@@ -56,5 +59,6 @@ Exit codes:
   3   not decided: interrupted, or a bound was hit
   4   nothing matched what was asked for
   5   the undisturbed run already fails, so nothing was tested
+  6   a replay is not the run that was saved
   70  a bug in the lab
   77  the platform lacks what is needed (no namespaces, say)";

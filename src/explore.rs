@@ -1,6 +1,7 @@
 //! `mortmain-lab explore`: every order of steps and kills, in the simulated kernel.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::Args;
 use mortmain_harness::explore::{Bounds, Case, Counts, Verdict, Without, exhaust_watched};
@@ -11,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
 
 /// What to explore.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Switch a rule off, to see what it is for: l3, p1, p2 or r2
     #[arg(long, value_name = "RULE", value_parser = rule)]
@@ -22,24 +23,48 @@ pub(crate) struct Options {
     /// Processes that are killed, each at any moment [default: 2, or 1 without a rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
     kills: Option<u8>,
+    /// Calls that fail, each at any moment, done or not [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    failures: Option<u8>,
+    /// Where a finding is saved, for `replay`
+    #[arg(long, value_name = "DIR", default_value = SAVED)]
+    save: PathBuf,
     /// States after which the search gives up
     #[arg(long, value_name = "N", default_value_t = STATES_MAX)]
     states: u32,
 }
+
+/// Below the directory that builds go to, in which nobody looks for anything of value.
+const SAVED: &str = "target/lab";
 
 /// States of the default bounds take about half a gigabyte.
 const STATES_MAX: u32 = 4_000_000;
 
 impl Options {
     /// The gate, as the main job has it.
-    pub(crate) const GATE: Options =
-        Options { without: None, sweeps: None, kills: None, states: STATES_MAX };
+    pub(crate) fn gate() -> Options {
+        let save = SAVED.into();
+        Options {
+            without: None,
+            sweeps: None,
+            kills: None,
+            failures: None,
+            save,
+            states: STATES_MAX,
+        }
+    }
+
+    /// One call that fails anywhere, with one sweep and one kill.
+    pub(crate) fn failing() -> Options {
+        Options { sweeps: Some(1), kills: Some(1), failures: Some(1), ..Options::gate() }
+    }
 
     fn case(&self) -> Case {
         let case = self.without.map_or(Case::GATE, Without::shown_by);
         Case {
             sweeps: self.sweeps.map_or(case.sweeps, usize::from),
             kills: self.kills.map_or(case.kills, u32::from),
+            failures: self.failures.map_or(case.failures, u32::from),
             ..case
         }
     }
@@ -66,7 +91,10 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     let mut out = output.stdout();
     let counts = exploration.counts;
     let sweeps = several(case.sweeps as u64, "sweep");
-    let what = format!("1 owner, 1 command, {sweeps}, {}", several(case.kills.into(), "kill"));
+    let mut what = format!("1 owner, 1 command, {sweeps}, {}", several(case.kills.into(), "kill"));
+    if case.failures > 0 {
+        what += &format!(", {}", several(case.failures.into(), "failing call"));
+    }
     let (exit, verdict) = match &exploration.verdict {
         Verdict::Holds => (Exit::Holds, format!("{what}: holds, {}", totals(&counts))),
         Verdict::Found(_) => (Exit::Finding, format!("{what}: does not hold, {}", totals(&counts))),
@@ -86,6 +114,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     } else {
         if let Verdict::Found(found) = &exploration.verdict {
             writeln!(out, "{found}")?;
+            crate::replay::save(&options.save, case, found, &mut out)?;
         }
         writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
     }

@@ -269,7 +269,7 @@ impl Results {
                 )
             }
             Exit::Finding => format!("{head}. {}.", several(self.findings.len() as u64, "finding")),
-            Exit::Missing | Exit::Usage | Exit::Internal | Exit::Baseline => {
+            Exit::Missing | Exit::Usage | Exit::Internal | Exit::Baseline | Exit::Diverged => {
                 format!("{head}. The run broke off.")
             }
         }

@@ -5,6 +5,7 @@ mod explore;
 mod faults;
 mod interrupt;
 mod output;
+mod replay;
 mod scenario;
 mod stories;
 mod workers;
@@ -24,7 +25,8 @@ use crate::output::Output;
 /// Finds the holes in code that cleans up after killed processes.
 ///
 /// Without a command it does its main job: it explores every order of an owner, its command and two
-/// sweeps in a simulated kernel, with two kills anywhere; it tells all scenarios with real processes;
+/// sweeps in a simulated kernel, with two kills anywhere, or with a kill and a call that fails; it
+/// tells all scenarios with real processes;
 /// then it kills real processes at every system call of `mortmain`, lets every call fail in every
 /// way, and looks at what is true afterwards.
 #[derive(Parser, Debug)]
@@ -44,6 +46,9 @@ enum Command {
     /// Explore every order of steps and kills in the simulated kernel
     #[command(after_help = exit::TABLE)]
     Explore(explore::Options),
+    /// Run again what `explore` has found and saved
+    #[command(after_help = exit::TABLE)]
+    Replay(replay::Options),
     /// Tell stories with real processes, and look at what is true in them
     #[command(after_help = exit::TABLE)]
     Scenario(scenario::Options),
@@ -82,12 +87,14 @@ fn run(cli: &Cli) -> io::Result<Exit> {
     match &cli.command {
         Some(Command::Faults(options)) => faults::run(options, &cli.output, &interrupt),
         Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
+        Some(Command::Replay(options)) => replay::run(options, &cli.output),
         Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
         None => {
-            let explored = explore::run(&explore::Options::GATE, &cli.output, &interrupt)?;
+            let explored = explore::run(&explore::Options::gate(), &cli.output, &interrupt)?;
+            let failing = explore::run(&explore::Options::failing(), &cli.output, &interrupt)?;
             let told = scenario::run(&scenario::Options::default(), &cli.output, &interrupt)?;
             let faults = faults::run(&faults::Options::everything(), &cli.output, &interrupt)?;
-            Ok(explored.and(told).and(faults))
+            Ok(explored.and(failing).and(told).and(faults))
         }
     }
 }

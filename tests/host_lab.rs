@@ -134,6 +134,46 @@ fn a_rule_that_is_switched_off_is_a_finding_with_its_timeline() {
 }
 
 #[test]
+fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replays");
+    let dir = dir.to_str().expect("it is text");
+    let (code, explored) = lab(&["explore", "--without", "l3", "--save", dir]);
+    assert_eq!(code, Some(1), "{explored:#?}");
+    let again =
+        explored.iter().find_map(|line| line.strip_prefix("to see it again: mortmain-lab "));
+    let again: Vec<&str> = again.expect("it says how").split(' ').collect();
+    let (code, lines) = lab(&again);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    // The same timeline, line by line.
+    let timeline = |lines: &[String]| {
+        let events =
+            lines.iter().filter(|line| line.starts_with("    ") || line.starts_with("   "));
+        events.cloned().collect::<Vec<_>>()
+    };
+    assert!(timeline(&lines).len() > 40);
+    assert_eq!(timeline(&explored), timeline(&lines));
+    let (code, lines) = lab(&[again[0], again[1], "--step", "2"]);
+    assert_eq!(
+        (code, lines[0].as_str()),
+        (Some(1), "before choice 2, `step 10`: mkdir 3/.p-3jrdr6ortbt5.new")
+    );
+    assert!(lines.contains(&"  + /r/.p-3jrdr6ortbt5.new".to_owned()), "{lines:#?}");
+
+    let file = again[1];
+    let text = fs::read_to_string(file).expect("it was saved");
+    let other = Scratch::new("another-run.toml", &text.replacen("| lock 4", "| lock 5", 1));
+    let (code, lines) = lab(&["replay", other.path()]);
+    let expected = "not the run that was saved: \
+        choice 4 did `lock 5` when it was saved, and does `lock 4`";
+    assert_eq!((code, lines), (Some(6), vec![expected.to_owned()]));
+    let odd = Scratch::new("no-run.toml", "version = 1\n");
+    let (code, lines) = lab(&["replay", odd.path()]);
+    assert_eq!(code, Some(2));
+    assert!(lines[0].ends_with("`choices` has to be a list of strings"), "{lines:#?}");
+    fs::remove_file(file).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+}
+
+#[test]
 fn a_search_that_meets_its_bound_has_not_decided() {
     let (code, lines) = lab(&["explore", "--states", "100"]);
     assert_eq!(code, Some(3), "{lines:#?}");

@@ -13,8 +13,8 @@ use mortmain::sys::KernelExt as _;
 use mortmain::{Probes, Removes};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
-    Bounds, Case, Choice, Counterexample, Exploration, Failure, Setup, Verdict, Without, exhaust,
-    replay,
+    Bounds, Case, Choice, Counterexample, Exploration, Failure, Replayed, Setup, Verdict, Without,
+    exhaust, replay,
 };
 use mortmain_harness::judge::Violation;
 use mortmain_harness::simulated::subject::{self, Manner, Then};
@@ -54,7 +54,8 @@ fn check_finds(case: Case, property: &str) -> Counterexample {
     println!("{case:?}\n{} states\n{found}", exploration.counts.states);
     let Failure::Violation(violation) = &found.failure else { panic!("{found}") };
     assert_eq!(violation.property(), property, "{found}");
-    let (failure, timeline) = replay(&setup, &found.schedule).expect("the schedule fits");
+    let Replayed { failure, timeline } =
+        replay(&setup, &found.schedule).expect("the schedule fits");
     assert_eq!(failure.as_ref(), Some(&found.failure), "{timeline}");
     assert_eq!(timeline, found.timeline);
     *found
@@ -67,6 +68,15 @@ fn kills(found: &Counterexample) -> usize {
 #[test]
 fn create_spawn_two_sweeps_and_two_kills_hold() {
     check_holds(Case::GATE);
+}
+
+/// Any one call of anybody fails, done or not, and one process is killed, at any moments.
+#[test]
+fn one_failing_call_and_one_kill_hold() {
+    let case = Case { failures: 1, ..Case::SMALL };
+    let exploration = check_holds(case);
+    let without = check_holds(Case::SMALL);
+    assert!(exploration.counts.states > 10 * without.counts.states, "{}", exploration.counts);
 }
 
 /// Everything that this manner of command and an owner can do, with one sweep
@@ -193,6 +203,8 @@ fn alone(program: impl Fn(&WorldKernel) -> i32 + Clone + Send + Sync + 'static) 
         starts: vec![program],
         last: sweep,
         kills: 0,
+        failures: 0,
+        errnos: Vec::new(),
         merge_private: false,
         calls_max: 100,
     }

@@ -9,9 +9,9 @@
 //!   and the last sweep waits for nobody.
 //! * A panic is a violation of its own.
 //!
-//! S2 (nothing outside is touched) and S3 (unknown keeps) need an adversary
-//! and failing calls, which the world does not have yet; L3 (told) is a matter
-//! of reports.
+//! S3 (unknown keeps) is S1 with calls that fail, which explorers choose. S2
+//! (nothing outside is touched) needs an adversary, which the world does not
+//! have yet; L3 (told) is a matter of reports.
 
 use std::fmt;
 

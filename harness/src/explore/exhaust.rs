@@ -133,7 +133,7 @@ struct Search<'s> {
 type Spot = State<<Trie<'static> as crate::simulated::Engine>::Process>;
 
 fn fingerprint(state: &Spot) -> Fingerprint {
-    let rest = Fingerprint::of(&(state.kills_left, &state.processes));
+    let rest = Fingerprint::of(&(state.kills_left, state.failures_left, &state.processes));
     state.world.fingerprint().with(rest)
 }
 

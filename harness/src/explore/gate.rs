@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use mortmain::sys::{Answer, Call, ChildKernel as _, ChildPlan, Handle, Kernel, Pid, Reply};
+use mortmain::sys::{Answer, Call, ChildKernel as _, ChildPlan, Errno, Handle, Kernel, Pid, Reply};
 use mortmain::{Candidate, Evidence, Finding, Place, Prober, Probes, Proof, Removes};
 
 use super::Setup;
@@ -28,6 +28,9 @@ pub struct Case {
     pub sweeps: usize,
     /// How many processes are killed, each at any moment.
     pub kills: u32,
+    /// How many calls fail, each at any moment, with an error that means nothing in particular and
+    /// with one that says that there is no room.
+    pub failures: u32,
     /// Whether init reaps.
     pub reaping: Reaping,
     /// See [`Setup::merge_private`].
@@ -76,6 +79,7 @@ impl Case {
         then: Then::Idle,
         sweeps: 2,
         kills: 2,
+        failures: 0,
         reaping: Reaping::AtOnce,
         merge_private: true,
         without: Without::Nothing,
@@ -112,6 +116,8 @@ impl Case {
             starts,
             last: sweep,
             kills: self.kills,
+            failures: self.failures,
+            errnos: vec![Errno::EIO, Errno::ENOSPC],
             merge_private: self.merge_private,
             calls_max: 2_000,
         }

@@ -5,13 +5,13 @@
 
 use std::fmt;
 
-use mortmain::sys::Pid;
+use mortmain::sys::{Call, Errno, Pid};
 
 use super::Setup;
 use crate::judge::{self, Violation, Who};
 use crate::simulated::{Diverged, Engine, Origin};
 use crate::timeline::{Event, EventKind};
-use crate::world::request::{Request, Response};
+use crate::world::request::{ChildCall, Request, Response};
 use crate::world::{Effect, World};
 
 /// What happens next.
@@ -19,6 +19,15 @@ use crate::world::{Effect, World};
 pub enum Choice {
     /// This process makes its step.
     Step(Pid),
+    /// This process makes its step, and it fails.
+    Fail {
+        /// The process.
+        pid: Pid,
+        /// How it fails.
+        errno: Errno,
+        /// Whether what was asked for is done all the same.
+        done: bool,
+    },
     /// This process is killed.
     Kill(Pid),
     /// Everybody is killed at once, and one sweep runs undisturbed to its end.
@@ -29,6 +38,10 @@ impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Choice::Step(pid) => write!(f, "step {}", pid.0),
+            Choice::Fail { pid, errno, done } => {
+                write!(f, "fail {} {}", pid.0, errno.symbol().unwrap_or("?"))?;
+                f.write_str(if *done { " done" } else { "" })
+            }
             Choice::Kill(pid) => write!(f, "kill {}", pid.0),
             Choice::Recover => f.write_str("recover"),
         }
@@ -65,6 +78,38 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Whether a request may fail for a reason that is not its own. A close may not: it is done whatever
+/// it says, and nobody looks; a spawn would fail before its fork, when nothing has happened yet.
+fn can_fail(request: &Request) -> bool {
+    match request {
+        Request::Call(call) => !matches!(
+            call,
+            Call::Close { .. } | Call::Random | Call::Pause { .. } | Call::Wait { .. }
+        ),
+        Request::Child(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether it may be done and say that it failed: what changes something.
+fn can_fail_done(request: &Request) -> bool {
+    match request {
+        Request::Call(call) => matches!(
+            call,
+            Call::Mkdir { .. }
+                | Call::CreateFile { .. }
+                | Call::Symlink { .. }
+                | Call::Rename { .. }
+                | Call::Unlink { .. }
+                | Call::Rmdir { .. }
+                | Call::Chmod { .. }
+                | Call::KillGroup { .. }
+        ),
+        Request::Child(ChildCall::Symlink { .. } | ChildCall::NewGroup) => true,
+        _ => false,
+    }
+}
+
 /// A world with its processes.
 #[derive(Clone, Debug)]
 pub(super) struct State<P> {
@@ -72,6 +117,7 @@ pub(super) struct State<P> {
     /// Those that live, in order.
     pub(super) processes: Vec<(Pid, P)>,
     pub(super) kills_left: u32,
+    pub(super) failures_left: u32,
 }
 
 impl<P> State<P> {
@@ -118,6 +164,7 @@ impl<'s, E: Engine> Machine<'s, E> {
             world: World::new(self.setup.rules),
             processes: Vec::new(),
             kills_left: self.setup.kills,
+            failures_left: self.setup.failures,
         };
         for (pid, program) in self.setup.first_processes() {
             self.start(&mut state, pid, Origin::Program(program))?;
@@ -163,6 +210,19 @@ impl<'s, E: Engine> Machine<'s, E> {
                 choices.push(Choice::Step(*pid));
             }
         }
+        if state.failures_left > 0 {
+            for (pid, process) in &state.processes {
+                let request = self.engine.request(process);
+                if !state.world.enabled(*pid, &request) {
+                    continue;
+                }
+                for errno in self.setup.errnos.iter().copied() {
+                    let fail = |done| Choice::Fail { pid: *pid, errno, done };
+                    choices.extend(can_fail(&request).then(|| fail(false)));
+                    choices.extend(can_fail_done(&request).then(|| fail(true)));
+                }
+            }
+        }
         if state.kills_left > 0 {
             choices.extend(state.processes.iter().map(|(pid, _)| Choice::Kill(*pid)));
         }
@@ -175,6 +235,17 @@ impl<'s, E: Engine> Machine<'s, E> {
         choice == Choice::Recover || choices.contains(&choice)
     }
 
+    /// What a choice is about to do, in words that say the same in every run.
+    pub(super) fn label(&self, state: &mut State<E::Process>, choice: Choice) -> String {
+        match choice {
+            Choice::Step(pid) | Choice::Fail { pid, .. } => {
+                let process = state.process(pid).expect("only processes that live are chosen");
+                self.engine.request(process).to_string()
+            }
+            Choice::Kill(_) | Choice::Recover => String::new(),
+        }
+    }
+
     /// Takes a choice, which must be possible.
     pub(super) fn take(
         &mut self,
@@ -183,6 +254,10 @@ impl<'s, E: Engine> Machine<'s, E> {
     ) -> Result<(), Failure> {
         match choice {
             Choice::Step(pid) => self.step(state, pid),
+            Choice::Fail { pid, errno, done } => {
+                state.failures_left -= 1;
+                self.fail(state, pid, errno, done)
+            }
             Choice::Kill(pid) => {
                 state.kills_left -= 1;
                 self.kill(state, pid);
@@ -242,6 +317,36 @@ impl<'s, E: Engine> Machine<'s, E> {
         }
     }
 
+    /// A step that fails, done or not.
+    fn fail(
+        &mut self,
+        state: &mut State<E::Process>,
+        pid: Pid,
+        errno: Errno,
+        done: bool,
+    ) -> Result<(), Failure> {
+        let process = state.process(pid).expect("only processes that live are chosen");
+        let request = self.engine.request(process);
+        let who = Who::new(&state.world, pid);
+        if done {
+            // Whatever it answers, nobody hears it.
+            let _answer = state.world.exec(pid, &request);
+        }
+        let how = if done { "is done, and fails" } else { "fails" };
+        let name = errno.symbol().unwrap_or("?");
+        self.tell(who, EventKind::Step, || format!("{request}: {how}: {name}"));
+        state.bury();
+        if let Some(violation) = judge::in_use(&state.world, who, || request.to_string()) {
+            return Err(violation.into());
+        }
+        let response = match &*request {
+            Request::Child(ChildCall::Identity) => Response::Identity(Err(errno)),
+            Request::Child(_) => Response::Done(Err(errno)),
+            _ => Response::Reply(Err(errno)),
+        };
+        self.answer(state, pid, &response)
+    }
+
     fn answer(
         &mut self,
         state: &mut State<E::Process>,
@@ -262,7 +367,10 @@ impl<'s, E: Engine> Machine<'s, E> {
             let request = self.engine.request(process);
             let calls = self.engine.requests(process);
             self.check(&state.world, pid, &request, calls)?;
-            let private = self.setup.merge_private && state.world.is_private(pid, &request);
+            // What can fail needs a moment of its own.
+            let fails = state.failures_left > 0 && can_fail(&request);
+            let private =
+                self.setup.merge_private && !fails && state.world.is_private(pid, &request);
             if !private && !request.is_mark() {
                 return Ok(());
             }

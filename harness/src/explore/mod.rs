@@ -1,10 +1,10 @@
 //! Exploring: every order of steps and kills that a budget allows.
 //!
 //! A [`Setup`] says which programs run, who starts, and how many kills there
-//! are. A [`Choice`] is who goes next and what happens to it; a list of them, a
+//! are, and how many calls fail. A [`Choice`] is who goes next and what happens to it; a list of them, a
 //! schedule, repeats a run exactly. [`exhaust()`] goes through all of them, breadth first,
 //! so that what it finds is as short as can be; [`replay()`] runs one schedule
-//! on live processes.
+//! on live processes, and a [`Trace`] is a schedule that was saved.
 
 mod exhaust;
 mod gate;
@@ -12,15 +12,17 @@ mod machine;
 mod replay;
 #[cfg(test)]
 mod tests;
+mod trace;
 
-use mortmain::sys::Pid;
+use mortmain::sys::{Errno, Pid};
 
 pub use self::exhaust::{
     Bounds, Counterexample, Counts, Exploration, Verdict, exhaust, exhaust_watched,
 };
 pub use self::gate::{Case, Without};
 pub use self::machine::{Choice, Failure};
-pub use self::replay::{ReplayError, replay};
+pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
+pub use self::trace::{Differs, Trace};
 use crate::simulated::Programs;
 use crate::world::Rules;
 use crate::world::ids::ProgramId;
@@ -38,6 +40,10 @@ pub struct Setup {
     pub last: ProgramId,
     /// How many processes are killed, each at any moment.
     pub kills: u32,
+    /// How many calls fail, each at any moment.
+    pub failures: u32,
+    /// The errors that they fail with.
+    pub errnos: Vec<Errno>,
     /// Whether requests that concern nobody else are done together with the one
     /// before them: fewer states, and the same verdict
     /// ([`crate::world::World::is_private`]).

@@ -6,6 +6,7 @@ use super::Setup;
 use super::machine::{Choice, Failure, Machine};
 use crate::simulated::Live;
 use crate::timeline::Timeline;
+use crate::world::World;
 
 /// A schedule does not fit the programs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,31 +19,51 @@ pub struct ReplayError {
 
 impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "choice {} is `{}`, which cannot be taken there", self.at, self.choice)
+        write!(f, "choice {} is `{}`, which cannot be taken there", self.at + 1, self.choice)
     }
 }
 
 impl std::error::Error for ReplayError {}
 
-/// Runs a schedule; what it ends with, if anything, and what happened.
+/// What came of a schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replayed {
+    /// What it ended with, if anything.
+    pub failure: Option<Failure>,
+    /// What happened.
+    pub timeline: Timeline,
+}
+
+/// Runs a schedule.
 ///
 /// # Errors
 /// When a choice cannot be taken where it stands: the programs have changed
 /// since it was made.
-pub fn replay(
+pub fn replay(setup: &Setup, schedule: &[Choice]) -> Result<Replayed, ReplayError> {
+    replay_watched(setup, schedule, &mut |_, _, _| {})
+}
+
+/// The same, watched: before each choice `watch` is shown its place, what it is
+/// about to do, and the world; and after the last one the world once more.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_watched(
     setup: &Setup,
     schedule: &[Choice],
-) -> Result<(Option<Failure>, Timeline), ReplayError> {
+    watch: &mut dyn FnMut(usize, &str, &World),
+) -> Result<Replayed, ReplayError> {
     let mut machine = Machine::new(setup, Live::new(&setup.programs));
     machine.events = Some(Vec::new());
-    let failure = run(&mut machine, schedule)?;
+    let failure = run(&mut machine, schedule, watch)?;
     let events = machine.events.take().unwrap_or_default();
-    Ok((failure, Timeline { events }))
+    Ok(Replayed { failure, timeline: Timeline { events } })
 }
 
 fn run(
     machine: &mut Machine<'_, Live<'_>>,
     schedule: &[Choice],
+    watch: &mut dyn FnMut(usize, &str, &World),
 ) -> Result<Option<Failure>, ReplayError> {
     let mut state = match machine.begin() {
         Ok(state) => state,
@@ -52,14 +73,16 @@ fn run(
         if !machine.can(&state, choice) {
             return Err(ReplayError { at, choice });
         }
+        watch(at, &machine.label(&mut state, choice), &state.world);
         if let Err(failure) = machine.take(&mut state, choice) {
+            watch(at + 1, "", &state.world);
             // What is left of the schedule is of a run that goes on after it.
-            return if at + 1 == schedule.len() {
-                Ok(Some(failure))
-            } else {
-                Err(ReplayError { at: at + 1, choice: schedule[at + 1] })
+            return match schedule.get(at + 1) {
+                None => Ok(Some(failure)),
+                Some(next) => Err(ReplayError { at: at + 1, choice: *next }),
             };
         }
     }
+    watch(schedule.len(), "", &state.world);
     Ok(None)
 }

@@ -25,13 +25,15 @@ fn setup(manner: Manner, then: Then, reaping: Reaping) -> Setup {
         starts: vec![owner, sweep],
         last: sweep,
         kills: 1,
+        failures: 0,
+        errnos: Vec::new(),
         merge_private: false,
         calls_max: 2_000,
     }
 }
 
 fn fingerprint(state: &State<Process>) -> Fingerprint {
-    let rest = Fingerprint::of(&(state.kills_left, &state.processes));
+    let rest = Fingerprint::of(&(state.kills_left, state.failures_left, &state.processes));
     state.world.fingerprint().with(rest)
 }
 

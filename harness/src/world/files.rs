@@ -53,6 +53,11 @@ impl Inode {
         Inode { node, mode, links: 1, lock: None }
     }
 
+    /// The description that holds its `flock`.
+    pub(super) fn lock(&self) -> Option<FileId> {
+        self.lock
+    }
+
     fn kind(&self) -> Kind {
         match self.node {
             Node::Dir(_) => Kind::Dir,

@@ -17,12 +17,13 @@
 //! than SIGKILL; reuse of process numbers; other users, permissions, modes
 //! that matter; other namespaces, mounts, file systems, hard links, FIFOs,
 //! devices, contents of files; limits of space, inodes and descriptors;
-//! calls that fail for no reason of their own, signals that interrupt; clocks
-//! (waiting with a limit ends at a moment that the explorer chooses, a pause
-//! takes no time); reboots; directory orders other than by name. Time passes
-//! only between calls: a call is done whole or not at all.
+//! signals that interrupt; clocks (waiting with a limit ends at a moment that
+//! the explorer chooses, a pause takes no time); reboots; directory orders other
+//! than by name. Time passes only between calls: a call is done whole or not at
+//! all. That calls fail for no reason of their own is the explorer's doing.
 
 mod claims;
+mod describe;
 mod files;
 mod fingerprint;
 pub mod ids;

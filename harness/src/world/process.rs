@@ -78,6 +78,14 @@ pub(super) struct Process {
 }
 
 impl Process {
+    pub(super) fn program(&self) -> &'static str {
+        self.program
+    }
+
+    pub(super) fn group(&self) -> Pid {
+        self.group
+    }
+
     fn lives(&self) -> bool {
         !matches!(self.life, Life::Zombie(_))
     }

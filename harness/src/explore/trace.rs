@@ -1,0 +1,383 @@
+//! A schedule that was saved, as a small file for people and programs.
+//!
+//! ```toml
+//! # Shows it again: cargo lab replay FILE
+//! version = 1
+//! found = "S1"
+//! says = "S1: after `rename …` of sweep 20, …"
+//! case = "without=l3 manner=plain then=idle sweeps=1 kills=1 failures=0 reaping=at-once merge=yes"
+//! choices = [
+//!     "step 10 | mkdir 3/.p-aaaaaaaaaaa2.new",
+//!     "kill 10 |",
+//! ]
+//! ```
+//!
+//! Invariants: the same trace makes the same bytes; what stands behind a bar is what the choice did
+//! when the trace was made, and a replay that does something else stops there and says so. Whatever
+//! cannot be understood is an error with its place, never a guess.
+
+use std::fmt::{self, Write as _};
+
+use mortmain::sys::{Errno, Pid};
+
+use super::gate::{Case, Without};
+use super::machine::Choice;
+use super::replay::{ReplayError, Replayed, replay_watched};
+use super::{Counterexample, Failure};
+use crate::simulated::subject::{Manner, Then};
+use crate::world::{Reaping, World};
+
+/// The version of the format.
+const VERSION: i64 = 1;
+
+const MANNERS: [(&str, Manner); 4] = [
+    ("plain", Manner::Plain),
+    ("closes-all", Manner::ClosesAll),
+    ("leaves-child", Manner::LeavesChild),
+    ("leaves-daemon", Manner::LeavesDaemon),
+];
+
+const THENS: [(&str, Then); 5] = [
+    ("idle", Then::Idle),
+    ("exit", Then::Exit),
+    ("close", Then::Close),
+    ("wait-and-close", Then::WaitAndClose),
+    ("end-and-close", Then::EndAndClose),
+];
+
+const REAPINGS: [(&str, Reaping); 2] = [("at-once", Reaping::AtOnce), ("never", Reaping::Never)];
+
+/// A saved schedule.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// What was explored.
+    pub case: Case,
+    /// The property that did not hold.
+    pub found: String,
+    /// What was found, in a sentence.
+    pub says: String,
+    /// The choices, and what each did.
+    pub choices: Vec<(Choice, String)>,
+}
+
+/// A replay that is not the run that was saved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Differs {
+    /// A choice cannot be taken.
+    Cannot(ReplayError),
+    /// A choice does something else.
+    Does {
+        /// Which, counted from 0.
+        at: usize,
+        /// What it did.
+        was: String,
+        /// What it does.
+        is: String,
+    },
+    /// The run ends with something else.
+    Ends {
+        /// What it ended with.
+        was: String,
+        /// What it ends with.
+        is: String,
+    },
+}
+
+impl fmt::Display for Differs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Differs::Cannot(error) => error.fmt(f),
+            Differs::Does { at, was, is } => {
+                write!(f, "choice {} did `{was}` when it was saved, and does `{is}`", at + 1)
+            }
+            Differs::Ends { was, is } => {
+                write!(f, "it ended with\n  {was}\nwhen it was saved, and ends with\n  {is}")
+            }
+        }
+    }
+}
+
+impl Trace {
+    /// A trace of what a search has found.
+    ///
+    /// # Errors
+    /// When live processes do not do the same: the search itself is wrong.
+    pub fn of(case: Case, found: &Counterexample) -> Result<Trace, Differs> {
+        let property = match &found.failure {
+            Failure::Violation(violation) => violation.property(),
+            Failure::Diverged(_) => "diverged",
+        };
+        let mut choices = Vec::new();
+        let replayed = replay_watched(&case.setup(), &found.schedule, &mut |at, label, _| {
+            let choice = found.schedule.get(at).copied();
+            choices.extend(choice.map(|choice| (choice, label.to_owned())));
+        });
+        let replayed = replayed.map_err(Differs::Cannot)?;
+        let says = found.failure.to_string();
+        let is = ends_with(&replayed);
+        if is != says {
+            return Err(Differs::Ends { was: says, is });
+        }
+        Ok(Trace { case, found: property.into(), says, choices })
+    }
+
+    /// Runs it on live processes, and compares each choice with what it did. `watch` is shown as in
+    /// [`replay_watched`].
+    ///
+    /// # Errors
+    /// At the first difference.
+    pub fn replay(&self, watch: &mut dyn FnMut(usize, &str, &World)) -> Result<Replayed, Differs> {
+        let schedule: Vec<Choice> = self.choices.iter().map(|(choice, _)| *choice).collect();
+        let mut differs = None;
+        let replayed = replay_watched(&self.case.setup(), &schedule, &mut |at, label, world| {
+            if let Some((_, was)) = self.choices.get(at)
+                && was != label
+                && differs.is_none()
+            {
+                differs = Some(Differs::Does { at, was: was.clone(), is: label.to_owned() });
+            }
+            watch(at, label, world);
+        });
+        if let Some(differs) = differs {
+            return Err(differs);
+        }
+        let replayed = replayed.map_err(Differs::Cannot)?;
+        let is = ends_with(&replayed);
+        if is != self.says {
+            return Err(Differs::Ends { was: self.says.clone(), is });
+        }
+        Ok(replayed)
+    }
+
+    /// A name for its file, the same for the same case.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let Case { sweeps, kills, failures, .. } = self.case;
+        let without = Without::RULES.iter().find(|(_, rule)| *rule == self.case.without);
+        let without = without.map_or("nothing", |(id, _)| id);
+        let (manner, then) =
+            (word_of(&MANNERS, &self.case.manner), word_of(&THENS, &self.case.then));
+        let found = self.found.to_lowercase();
+        format!("{found}-without-{without}-{manner}-{then}-{sweeps}-{kills}-{failures}.toml")
+    }
+
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// What cannot be understood, with its line where it has one.
+    pub fn parse(text: &str) -> Result<Trace, String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| {
+                text.get(..span.start).unwrap_or_default().lines().count().max(1)
+            });
+            format!("line {line}: {}", error.message())
+        })?;
+        match table.get("version").and_then(toml::Value::as_integer) {
+            Some(VERSION) => {}
+            Some(other) => return Err(format!("it is of version {other}, and this is {VERSION}")),
+            None => return Err("it has no version, so it is no trace".into()),
+        }
+        let known = ["version", "found", "says", "case", "choices"];
+        if let Some(odd) = table.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(format!("it has a key `{odd}`, which no trace has"));
+        }
+        let string = |key: &str| {
+            let value = table.get(key).and_then(toml::Value::as_str);
+            value.map(str::to_owned).ok_or_else(|| format!("`{key}` has to be a string"))
+        };
+        let choices = table.get("choices").and_then(toml::Value::as_array);
+        let choices = choices.ok_or("`choices` has to be a list of strings")?;
+        let choices = choices.iter().enumerate().map(|(at, value)| {
+            let text = value.as_str().unwrap_or_default();
+            let (choice, label) = text.split_once(" |").unwrap_or((text, ""));
+            let choice = parse_choice(choice)
+                .ok_or_else(|| format!("choice {} is no choice: `{text}`", at + 1))?;
+            Ok((choice, label.strip_prefix(' ').unwrap_or(label).to_owned()))
+        });
+        Ok(Trace {
+            case: parse_case(&string("case")?)?,
+            found: string("found")?,
+            says: string("says")?,
+            choices: choices.collect::<Result<_, String>>()?,
+        })
+    }
+}
+
+fn ends_with(replayed: &Replayed) -> String {
+    replayed.failure.as_ref().map_or("nothing".into(), ToString::to_string)
+}
+
+/// The file.
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# Shows it again: cargo lab replay FILE")?;
+        writeln!(f, "version = {VERSION}")?;
+        writeln!(f, "found = {}", quoted(&self.found))?;
+        writeln!(f, "says = {}", quoted(&self.says))?;
+        writeln!(f, "case = {}", quoted(&render_case(&self.case)))?;
+        writeln!(f, "choices = [")?;
+        for (choice, label) in &self.choices {
+            let mut line = format!("{choice} |");
+            if !label.is_empty() {
+                let _ = write!(line, " {label}");
+            }
+            writeln!(f, "    {},", quoted(&line))?;
+        }
+        writeln!(f, "]")
+    }
+}
+
+/// The text as a string of TOML.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.into()).to_string()
+}
+
+fn word_of<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> &'static str {
+    words.iter().find(|(_, known)| known == meaning).map_or("?", |(word, _)| word)
+}
+
+fn render_case(case: &Case) -> String {
+    let without = Without::RULES.iter().find(|(_, rule)| *rule == case.without);
+    let without = without.map_or("nothing", |(id, _)| id);
+    let manner = word_of(&MANNERS, &case.manner);
+    let then = word_of(&THENS, &case.then);
+    let reaping = word_of(&REAPINGS, &case.reaping);
+    let Case { sweeps, kills, failures, .. } = case;
+    let merge = if case.merge_private { "yes" } else { "no" };
+    format!(
+        "without={without} manner={manner} then={then} sweeps={sweeps} kills={kills} \
+         failures={failures} reaping={reaping} merge={merge}"
+    )
+}
+
+fn parse_case(text: &str) -> Result<Case, String> {
+    let mut case = Case::GATE;
+    for part in text.split_whitespace() {
+        let (key, value) = part.split_once('=').ok_or_else(|| format!("`{part}` says nothing"))?;
+        let wrong = || format!("`{key}` of the case cannot be `{value}`");
+        let number = || value.parse::<u32>().map_err(|_error| wrong());
+        match key {
+            "without" if value == "nothing" => case.without = Without::Nothing,
+            "without" => case.without = meaning(&Without::RULES, value).ok_or_else(wrong)?,
+            "manner" => case.manner = meaning(&MANNERS, value).ok_or_else(wrong)?,
+            "then" => case.then = meaning(&THENS, value).ok_or_else(wrong)?,
+            "reaping" => case.reaping = meaning(&REAPINGS, value).ok_or_else(wrong)?,
+            "sweeps" => case.sweeps = number()? as usize,
+            "kills" => case.kills = number()?,
+            "failures" => case.failures = number()?,
+            "merge" if matches!(value, "yes" | "no") => case.merge_private = value == "yes",
+            "merge" => return Err(wrong()),
+            _ => return Err(format!("a case has no `{key}`")),
+        }
+    }
+    Ok(case)
+}
+
+fn meaning<T: Copy>(words: &[(&'static str, T)], word: &str) -> Option<T> {
+    words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
+}
+
+fn parse_choice(text: &str) -> Option<Choice> {
+    let mut words = text.split(' ');
+    let verb = words.next()?;
+    let mut pid = || Some(Pid(words.next()?.parse().ok()?));
+    let choice = match verb {
+        "step" => Choice::Step(pid()?),
+        "kill" => Choice::Kill(pid()?),
+        "recover" => Choice::Recover,
+        "fail" => {
+            let pid = pid()?;
+            let errno = errno_of(words.next()?)?;
+            let done = match words.next() {
+                None => false,
+                Some("done") => true,
+                Some(_) => return None,
+            };
+            Choice::Fail { pid, errno, done }
+        }
+        _ => return None,
+    };
+    words.next().is_none().then_some(choice)
+}
+
+/// The error of a symbol.
+fn errno_of(symbol: &str) -> Option<Errno> {
+    const HIGHEST: i32 = 200;
+    (1..=HIGHEST).map(Errno).find(|errno| errno.symbol() == Some(symbol))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explore::{Bounds, Verdict, exhaust};
+
+    fn found(case: Case) -> Trace {
+        let exploration = exhaust(&case.setup(), &Bounds { states_max: 1_000_000 });
+        let Verdict::Found(found) = exploration.verdict else { panic!("{exploration:?}") };
+        Trace::of(case, &found).expect("live processes do the same")
+    }
+
+    #[test]
+    fn a_trace_is_read_again_and_ends_with_the_same() {
+        for (_, rule) in Without::RULES {
+            let trace = found(rule.shown_by());
+            let text = trace.to_string();
+            let read = Trace::parse(&text).expect("it was written just now");
+            assert_eq!(read.to_string(), text);
+            let replayed = read.replay(&mut |_, _, _| {}).expect("nothing has changed");
+            assert_eq!(replayed.failure.map(|failure| failure.to_string()), Some(trace.says));
+        }
+    }
+
+    #[test]
+    fn a_trace_of_another_program_stops_at_the_first_difference() {
+        let trace = found(Without::L3.shown_by());
+        let mut other = trace.clone();
+        other.choices[2].1 = "sing".into();
+        let Err(Differs::Does { at, was, .. }) = other.replay(&mut |_, _, _| {}) else {
+            panic!("it is not noticed");
+        };
+        assert_eq!((at, was.as_str()), (2, "sing"));
+        let mut other = trace.clone();
+        other.case.without = Without::Nothing;
+        let differs = other.replay(&mut |_, _, _| {}).expect_err("it holds with the rule");
+        assert!(!differs.to_string().is_empty());
+        let mut other = trace;
+        other.choices[3].0 = Choice::Step(Pid(77));
+        let differs = other.replay(&mut |_, _, _| {}).expect_err("there is no such process");
+        assert_eq!(differs.to_string(), "choice 4 is `step 77`, which cannot be taken there");
+    }
+
+    #[test]
+    fn what_is_no_trace_is_told_pointedly() {
+        let good = found(Without::L3.shown_by()).to_string();
+        let wrong = |from: &str, to: &str| {
+            assert!(good.contains(from), "{from}");
+            Trace::parse(&good.replacen(from, to, 1)).expect_err("it is wrong")
+        };
+        assert_eq!(wrong("version = 1", "version = 2"), "it is of version 2, and this is 1");
+        assert_eq!(wrong("version = 1\n", ""), "it has no version, so it is no trace");
+        assert_eq!(wrong("without=l3", "without=l9"), "`without` of the case cannot be `l9`");
+        assert_eq!(wrong("kills=1", "kills=x"), "`kills` of the case cannot be `x`");
+        assert_eq!(wrong("sweeps=1", "brooms=1"), "a case has no `brooms`");
+        assert_eq!(wrong("found =", "lost ="), "it has a key `lost`, which no trace has");
+        assert!(wrong("\"step 10 |", "\"stop 10 |").starts_with("choice 1 is no choice"));
+        assert!(wrong("version = 1", "version =").starts_with("line 2: "));
+    }
+
+    #[test]
+    fn every_choice_is_read_again() {
+        for choice in [
+            Choice::Step(Pid(10)),
+            Choice::Kill(Pid(101)),
+            Choice::Recover,
+            Choice::Fail { pid: Pid(20), errno: Errno::EIO, done: false },
+            Choice::Fail { pid: Pid(20), errno: Errno::ENOSPC, done: true },
+        ] {
+            assert_eq!(parse_choice(&choice.to_string()), Some(choice));
+        }
+        for text in ["", "step", "step x", "step 1 2", "fail 1", "fail 1 EWHAT", "fail 1 EIO x"] {
+            assert_eq!(parse_choice(text), None, "{text}");
+        }
+    }
+}

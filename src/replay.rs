@@ -1,0 +1,136 @@
+//! `mortmain-lab replay`: a saved run once more, step by step if wanted.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use mortmain_harness::explore::{Case, Counterexample, Differs, Trace};
+use mortmain_harness::world::World;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Which run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// A file that `explore` saved
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show names, locks and processes before and after this choice, from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    step: Option<u32>,
+}
+
+/// Runs it, and prints what came of it.
+pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
+    let mut out = output.stdout();
+    let path = options.file.display();
+    let read = fs::read_to_string(&options.file).map_err(|error| error.to_string());
+    let trace = match read.and_then(|text| Trace::parse(&text)) {
+        Ok(trace) => trace,
+        Err(wrong) => {
+            writeln!(out, "cannot replay {path}: {wrong}")?;
+            return Ok(Exit::Usage);
+        }
+    };
+    let choices = trace.choices.len();
+    if let Some(step) = options.step
+        && step as usize > choices
+    {
+        writeln!(out, "{path} has {choices} choices, and no choice {step}")?;
+        return Ok(Exit::Usage);
+    }
+    let mut around = Around::default();
+    let step = options.step.map(|step| step as usize - 1);
+    let replayed = trace.replay(&mut |at, label, world| around.look(step, at, label, world));
+    let (exit, verdict) = match &replayed {
+        Ok(_) => (Exit::Finding, format!("{choices} choices, and the same end: {}", trace.says)),
+        Err(differs) => (Exit::Diverged, format!("not the run that was saved: {differs}")),
+    };
+    if output.json() {
+        let line = Line {
+            exit: exit as u8,
+            found: &trace.found,
+            says: &trace.says,
+            choices,
+            differs: replayed.as_ref().err().map(Differs::to_string),
+            before: &around.before,
+            after: &around.after,
+        };
+        output.json_line(&mut out, "replay", &line)?;
+        return Ok(exit);
+    }
+    match (step, &replayed) {
+        (Some(step), _) => around.print(&trace, step, &mut out)?,
+        (None, Ok(replayed)) => writeln!(out, "{}", replayed.timeline)?,
+        (None, Err(_)) => {}
+    }
+    writeln!(out, "{}", output.verdict(&verdict, false))?;
+    Ok(exit)
+}
+
+/// The world around one choice.
+#[derive(Default)]
+struct Around {
+    label: String,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Around {
+    fn look(&mut self, step: Option<usize>, at: usize, label: &str, world: &World) {
+        if step == Some(at) {
+            label.clone_into(&mut self.label);
+            self.before = world.describe();
+        } else if step.is_some_and(|step| step + 1 == at) {
+            self.after = world.describe();
+        }
+    }
+
+    /// What there is before, and behind a mark what is other after it.
+    fn print(&self, trace: &Trace, step: usize, out: &mut impl Write) -> io::Result<()> {
+        let (choice, _) = &trace.choices[step];
+        writeln!(out, "before choice {}, `{choice}`: {}", step + 1, self.label)?;
+        for line in &self.before {
+            let mark = if self.after.contains(line) { ' ' } else { '-' };
+            writeln!(out, "  {mark} {line}")?;
+        }
+        for line in self.after.iter().filter(|line| !self.before.contains(line)) {
+            writeln!(out, "  + {line}")?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'l> {
+    exit: u8,
+    found: &'l str,
+    says: &'l str,
+    choices: usize,
+    differs: Option<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    before: &'l [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    after: &'l [String],
+}
+
+/// Saves what a search has found, and says where.
+pub(crate) fn save(
+    dir: &Path,
+    case: Case,
+    found: &Counterexample,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let trace = match Trace::of(case, found) {
+        Ok(trace) => trace,
+        Err(differs) => return writeln!(out, "live processes do something else: {differs}"),
+    };
+    let path = dir.join(trace.file_name());
+    match fs::create_dir_all(dir).and_then(|()| fs::write(&path, trace.to_string())) {
+        Ok(()) => writeln!(out, "to see it again: mortmain-lab replay {}", path.display()),
+        Err(error) => writeln!(out, "cannot save it as {}: {error}", path.display()),
+    }
+}
