@@ -16,6 +16,7 @@
 
 mod client;
 mod disturbed;
+mod many;
 mod play;
 mod sweep;
 pub mod wire;

@@ -15,6 +15,7 @@ use mortmain::sys::HostProgram;
 use mortmain::{Claim, Closed, Error, Namespace, Unclaimed};
 
 use super::disturbed::{Refusal, Tap, TappedClaim, tapped_root};
+use super::many::{create_many, path_of};
 use super::sweep;
 use super::wire::{Disturbance, Done, Order, Request, Said, VERSION, What};
 use crate::raw::fork::fork;
@@ -121,7 +122,7 @@ fn go_on_elsewhere(actor: Actor, id: u64) -> ! {
     let unclaimed = actor.unclaimed;
     std::thread::spawn(move || {
         answer(id, Ok(Done::GoesOn));
-        serve(Actor { claim: claim.map(Mine::Face), unclaimed });
+        serve(Actor { claim: claim.map(Mine::Face), unclaimed, ..Actor::default() });
         std::process::exit(0);
     });
     end_this_thread()
@@ -152,6 +153,8 @@ pub(super) fn say(said: &Said) {
 struct Actor {
     claim: Option<Mine>,
     unclaimed: Option<Unclaimed>,
+    /// Claims that it will be killed with.
+    many: Vec<Claim>,
 }
 
 /// A claim, as a product has it, or over a kernel whose calls can be disturbed.
@@ -294,6 +297,12 @@ impl Actor {
                 Err(command.args(["actor", AGAIN, &id.to_string()]).exec().into())
             }
             Order::LimitDescriptors { more } => limit_descriptors(more),
+            Order::CreateMany { prefix, root, whole, half_made } => {
+                let made = create_many(&prefix, &root, whole, half_made)?;
+                let claims = made.iter().map(path_of).collect();
+                self.many.extend(made);
+                Ok(Done::CreatedMany { claims })
+            }
             // The first ends the process and the second thread goes on; who has not stopped has
             // nothing to continue with.
             Order::Exit | Order::EndMainThread | Order::Continue => Err(Failure::Nothing),
@@ -415,7 +424,10 @@ impl Actor {
 /// lowest free number on, so the limit stands above the lowest `more` that are free.
 fn limit_descriptors(more: u64) -> Result<Done, Failure> {
     use rustix::process::{Resource, getrlimit, setrlimit};
-    let used: BTreeSet<RawFd> = descriptors()?.into_iter().map(|(number, _)| number).collect();
+    // The listing's own is closed by now.
+    let listing = |target: &Path| target.starts_with("/proc") && target.ends_with("fd");
+    let open = descriptors()?.into_iter().filter(|(_, target)| !listing(target));
+    let used: BTreeSet<RawFd> = open.map(|(number, _)| number).collect();
     let free = (0..).filter(|number| !used.contains(number));
     // OK because there are fewer descriptors than pids.
     let first_refused = free.take(more as usize + 1).last().unwrap_or(0);

@@ -112,6 +112,17 @@ pub enum Order {
         /// How many.
         more: u64,
     },
+    /// Make many claims, to be killed with them.
+    CreateMany {
+        /// The prefix of their names.
+        prefix: String,
+        /// Where they are to lie.
+        root: PathBuf,
+        /// So many as they are.
+        whole: u64,
+        /// So many as they are while they are being made.
+        half_made: u64,
+    },
     /// Exit, by way of the destructors.
     Exit,
     /// Go on after having stopped before a call.
@@ -265,6 +276,11 @@ pub enum Done {
     Executed,
     /// The limit is set.
     Limited,
+    /// Many claims were made here.
+    CreatedMany {
+        /// Their paths, also of those that are stagings now.
+        claims: Vec<PathBuf>,
+    },
 }
 
 /// What a sweep came to.
@@ -387,6 +403,7 @@ impl fmt::Display for Done {
             Done::GoesOn => f.write_str("goes on"),
             Done::Executed => f.write_str("executed"),
             Done::Limited => f.write_str("limited"),
+            Done::CreatedMany { claims } => write!(f, "created {}", claims.len()),
         }
     }
 }

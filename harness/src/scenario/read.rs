@@ -4,6 +4,8 @@
 //! kind, each step is one thing, each need that a step has is declared, each reason is one that a
 //! sweep can give.
 
+mod disks;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +18,7 @@ use super::needs::Need;
 use super::reasons;
 use super::story::{
     Action, Actor, Base, Command, Copy, Disturbed, Expectation, Expected, LeftOver, Lock, Oddity,
-    Place, Planted, Server, State, Step, Story, Sweeper,
+    Place, Planted, State, Step, Story, Sweeper,
 };
 use crate::actor::wire::Asked;
 
@@ -88,13 +90,21 @@ struct Reader<'f> {
 /// An action, what it needs, and where it says so.
 struct Acted {
     action: Action,
-    needs: Option<Need>,
+    needs: Vec<Need>,
+    /// Why it can happen on the real kernel only.
+    host_only: Option<&'static str>,
 }
 
 impl From<Action> for Acted {
     fn from(action: Action) -> Acted {
-        Acted { action, needs: None }
+        Acted { action, needs: Vec::new(), host_only: None }
     }
+}
+
+/// What a file declares in its head.
+struct Declared {
+    needs: Vec<At<Need>>,
+    host_only: bool,
 }
 
 /// How a verb is read.
@@ -122,6 +132,13 @@ const VERBS: &[(&str, Verb)] = &[
     ("mount", |r, f| r.mount(f)),
     ("unmount", |r, f| Some(Action::Unmount(r.place(f, "unmount")?).into())),
     ("age", |r, f| r.age(f)),
+    ("chmod", |r, f| r.chmod(f)),
+    ("chown", |r, f| r.chown(f)),
+    ("chattr", |r, f| r.chattr(f)),
+    ("lock", |r, f| Some(Action::Lock(r.place(f, "lock")?).into())),
+    ("unlock", |r, f| Some(Action::Unlock(r.place(f, "unlock")?).into())),
+    ("fill", |r, f| r.fill(f)),
+    ("gather", |r, f| r.gather(f)),
 ];
 
 const PROCESSES: &[&str] = &["server", "command", "sweeper"];
@@ -163,16 +180,18 @@ impl<'f> Reader<'f> {
             .filter_map(|at| self.need(at))
             .collect();
         let host_only = fields.string("host-only");
-        let rounds = fields.integer("rounds-max");
-        if let Some(rounds) = &rounds
-            && rounds.value < 1
-        {
-            let title = "`rounds-max` is at least 1";
-            fields.report(Diagnostic::new("wrong-number", title, rounds.span.clone()));
+        let rounds_max = self.rounds("rounds-max");
+        let rounds = self.rounds("rounds");
+        if let (Some(_), Some(rounds)) = (&rounds_max, &rounds) {
+            let title = "a story has `rounds` or `rounds-max`, not both";
+            fields.report(Diagnostic::new("rounds", title, rounds.span.clone()));
         }
         let zombies_stay = fields.is("zombies-stay");
         let actors = self.everybody();
-        let steps = self.steps(&needs, rounds.is_some());
+        let declared = Declared { needs, host_only: host_only.is_some() };
+        self.demand_for_actors(&actors, &declared);
+        let steps = self.steps(&declared, &actors, rounds_max.is_some(), rounds.is_some());
+        let needs = declared.needs;
         let left_over = self.left_over();
         fields.finish();
         Some(Story {
@@ -184,7 +203,8 @@ impl<'f> Reader<'f> {
             classes: classes.into_iter().map(|at| at.value).collect(),
             needs: needs.into_iter().map(|at| at.value).collect(),
             host_only: host_only.map(|at| at.value),
-            rounds_max: rounds.and_then(|at| u64::try_from(at.value).ok()),
+            rounds_max: rounds_max.map(|at| at.value),
+            rounds: rounds.map(|at| at.value),
             zombies_stay,
             actors,
             steps,
@@ -242,6 +262,8 @@ impl<'f> Reader<'f> {
             ("command", "a command"),
             ("sweeper", "a sweeper"),
             ("precious", "a precious directory"),
+            ("disk", "a disk"),
+            ("crowd", "a crowd"),
         ] {
             for (name, fields) in self.fields.named(kind, what) {
                 self.name(&name, kind);
@@ -251,9 +273,11 @@ impl<'f> Reader<'f> {
         let mut actors = BTreeMap::new();
         for (name, kind, fields) in read {
             let actor = match kind {
-                "server" => Some(Actor::Server(Server { plain_user: fields.is("plain-user") })),
+                "server" => self.server(&fields).map(Actor::Server),
                 "command" => self.command(&fields).map(Actor::Command),
                 "sweeper" => self.sweeper(&fields).map(Actor::Sweeper),
+                "disk" => self.disk(&fields).map(Actor::Disk),
+                "crowd" => self.crowd(&fields).map(Actor::Crowd),
                 _ => Some(Actor::Precious),
             };
             fields.finish();
@@ -331,16 +355,23 @@ impl<'f> Reader<'f> {
                 false => Vec::new(),
             },
             descriptors: fields.count("descriptors").map(|at| at.value),
+            on: self.optional(fields, "on", "disk")?,
         })
     }
 
-    fn steps(&self, needs: &[At<Need>], repeats: bool) -> Vec<Step> {
+    fn steps(
+        &self,
+        declared: &Declared,
+        actors: &BTreeMap<String, Actor>,
+        to_the_end: bool,
+        so_often: bool,
+    ) -> Vec<Step> {
         let steps = self.fields.tables("step", "a step");
         if steps.is_empty() {
             let found = Diagnostic::new("no-step", "nothing happens in this scenario", 0..0);
             self.fields.report(found.help(Some("add a step: [[step]]".into())));
         }
-        let mut uses_round = false;
+        let mut uses_round = actors.values().any(disks::uses_round);
         let mut read = Vec::new();
         for fields in &steps {
             let mut verbs = VERBS.iter().filter(|(verb, _)| fields.has(verb));
@@ -365,30 +396,24 @@ impl<'f> Reader<'f> {
                 }
             };
             let expects = self.expectations(fields);
-            let counts = ["stop-before", "kill-before"]
+            let counts = ["stop-before", "kill-before", "leaving"]
                 .map(|key| fields.has(key).then(|| fields.count(key)));
             uses_round |= counts.into_iter().flatten().flatten().any(|at| at.value == Count::Round);
             fields.finish();
-            let Some(Acted { action, needs: needed }) = acted else { continue };
-            if let Some(need) = needed
-                && !needs.iter().any(|at| at.value == need || at.value == Need::Root)
-            {
-                let title = format!("this step needs `{need}`");
-                let found = Diagnostic::new("undeclared-need", title, fields.span());
-                let help = format!("add it to the head of the file: needs = [\"{need}\"]");
-                fields.report(found.help(Some(help)));
-            }
+            let Some(Acted { action, needs, host_only }) = acted else { continue };
+            self.demand("this step", &needs, host_only, declared, fields.span());
             read.push(Step { span, action, expects });
         }
-        if repeats != uses_round && !steps.is_empty() {
-            let (title, help) = match repeats {
+        let wrong = if uses_round { !to_the_end && !so_often } else { to_the_end };
+        if wrong && !steps.is_empty() {
+            let (title, help) = match to_the_end {
                 true => (
                     "`rounds-max` is given, and no step depends on the round",
                     "write \"n\" where the number of the round is meant",
                 ),
                 false => (
                     "a step depends on the round, and there are no rounds",
-                    "say how many at most: rounds-max = 40",
+                    "say how many at most, rounds-max = 40, or how many, rounds = 12",
                 ),
             };
             let found = Diagnostic::new("rounds", title, self.fields.key_span("rounds-max"));
@@ -450,13 +475,27 @@ impl<'f> Reader<'f> {
     fn plant(&self, fields: &Fields<'_>) -> Option<Acted> {
         let what = fields.word("plant", PLANTED);
         let at = self.place(fields, "at");
-        Some(Action::Plant { what: what?.value, at: at? }.into())
+        let depth = self.number(fields, "depth");
+        let name_bytes = self.number(fields, "name-bytes");
+        if let (Some(what), Some(_)) = (&what, depth.or(name_bytes))
+            && what.value != Planted::Directory
+        {
+            let title = "only of directories can there be one in the other";
+            fields.report(Diagnostic::new("depth", title, what.span.clone()));
+        }
+        let action =
+            Action::Plant { what: what?.value, at: at?, depth: depth.unwrap_or(1), name_bytes };
+        Some(action.into())
     }
 
     fn mount(&self, fields: &Fields<'_>) -> Option<Acted> {
         let what = self.place(fields, "mount");
         let at = self.place(fields, "at");
-        Some(Acted { action: Action::Mount { what: what?, at: at? }, needs: Some(Need::Mount) })
+        let elsewhere = fields.is("elsewhere");
+        let mut needs = vec![Need::Mount];
+        needs.extend(elsewhere.then(|| Need::Program("unshare".into())));
+        let host_only = elsewhere.then_some("all simulated processes see the same mounts");
+        Some(Acted { action: Action::Mount { what: what?, at: at?, elsewhere }, needs, host_only })
     }
 
     fn age(&self, fields: &Fields<'_>) -> Option<Acted> {
@@ -542,8 +581,9 @@ impl<'f> Reader<'f> {
             return fields.string("told").map(|at| Expected::Told(at.value));
         }
         let names = fields.integer("names")?;
+        let on = self.optional(fields, "on", "disk")?;
         match u64::try_from(names.value) {
-            Ok(count) => Some(Expected::Names(count)),
+            Ok(count) => Some(Expected::Names { count, on }),
             Err(_) => {
                 let title = "so many names cannot be there";
                 fields.report(Diagnostic::new("wrong-number", title, names.span));
@@ -632,6 +672,13 @@ impl<'f> Reader<'f> {
             return None;
         }
         let rest = rest.to_owned();
+        let place = Place { base: Base::Root, rest: rest.clone() };
+        if place.rest_bytes().is_none() {
+            let title = "a `%` stands before two digits, from `%80` to `%ff`";
+            let found = Diagnostic::new("place", title, at.span.clone());
+            fields.report(found.note("it is for names with bytes that are no text"));
+            return None;
+        }
         if base == "root" {
             return Some(Place { base: Base::Root, rest });
         }

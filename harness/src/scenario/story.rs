@@ -32,6 +32,8 @@ pub struct Story {
     pub host_only: Option<String>,
     /// How often it is told at most, with another `n` each time.
     pub rounds_max: Option<u64>,
+    /// How often it is told, with another `n` each time.
+    pub rounds: Option<u64>,
     /// Whether the first process leaves ended orphans as zombies.
     pub zombies_stay: bool,
     /// Who is in it.
@@ -62,6 +64,10 @@ pub enum Actor {
     Sweeper(Sweeper),
     /// A directory outside of every claim whose content must never change.
     Precious,
+    /// A file system of the story's own, with a root in which claims can lie.
+    Disk(Disk),
+    /// Many owners at once, most of them dead.
+    Crowd(Crowd),
 }
 
 impl Actor {
@@ -73,6 +79,8 @@ impl Actor {
             Actor::Command(_) => "command",
             Actor::Sweeper(_) => "sweeper",
             Actor::Precious => "precious",
+            Actor::Disk(_) => "disk",
+            Actor::Crowd(_) => "crowd",
         }
     }
 }
@@ -82,6 +90,51 @@ impl Actor {
 pub struct Server {
     /// Whether it is a user without rights over others, also where the story is told by root.
     pub plain_user: bool,
+    /// The disk on which its claim lies, if not in the root that every story has.
+    pub on: Option<String>,
+    /// The server in whose claim its own lies.
+    pub within: Option<String>,
+    /// So many descriptors may it open beyond what it has open when it makes its claim.
+    pub descriptors: Option<Count>,
+}
+
+/// A file system of a story's own.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    /// Its kind.
+    pub kind: DiskKind,
+    /// Its size; one that is not given is large enough for anything.
+    pub size_kib: Option<u64>,
+    /// So many files and directories fit on it.
+    pub inodes: Option<u64>,
+    /// The disk that is the lower layer of an overlay.
+    pub lower: Option<String>,
+}
+
+/// The kind of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskKind {
+    /// In memory.
+    Tmpfs,
+    /// In a file.
+    Ext4,
+    /// Two layers, of which the upper one takes all changes.
+    Overlay,
+    /// In memory, and of a kind whose locks nobody has vouched for.
+    Ramfs,
+}
+
+/// Many owners at once.
+#[derive(Clone, Debug, Default)]
+pub struct Crowd {
+    /// So many claims whose owners were killed.
+    pub dead: u64,
+    /// So many stagings whose creators were killed.
+    pub half_made: u64,
+    /// So many claims of an owner who lives, spread evenly among the others.
+    pub living: u64,
+    /// The disk on which all this lies, if not in the root that every story has.
+    pub on: Option<String>,
 }
 
 /// A program that a server starts in its claim.
@@ -124,6 +177,8 @@ pub struct Sweeper {
     pub not_removed: Vec<String>,
     /// So many descriptors may it open beyond what it has open when it starts to sweep.
     pub descriptors: Option<Count>,
+    /// The disk that it sweeps, if not the root that every story has.
+    pub on: Option<String>,
 }
 
 impl Sweeper {
@@ -217,6 +272,10 @@ pub enum Action {
         what: Planted,
         /// Where.
         at: Place,
+        /// So many directories, each in the one before.
+        depth: u64,
+        /// So many bytes has each name, filled up with its last.
+        name_bytes: Option<u64>,
     },
     /// Something is taken away, with all that is in it.
     Remove(Place),
@@ -226,6 +285,8 @@ pub enum Action {
         what: Place,
         /// Where.
         at: Place,
+        /// Whether it is seen only by a process that has its own view of what is mounted.
+        elsewhere: bool,
     },
     /// A mount ends.
     Unmount(Place),
@@ -236,6 +297,53 @@ pub enum Action {
         /// The time.
         to: i64,
     },
+    /// A file or directory gets other permissions.
+    Chmod {
+        /// Which.
+        at: Place,
+        /// The mode.
+        to: u32,
+    },
+    /// A file or directory is given to another user.
+    Chown {
+        /// Which.
+        at: Place,
+        /// The number of the user.
+        to: u32,
+    },
+    /// A file can or cannot be changed and removed any more, by whomever.
+    Chattr {
+        /// Which.
+        at: Place,
+        /// Whether it cannot.
+        immutable: bool,
+    },
+    /// Somebody who has to do with no claim locks a directory.
+    Lock(Place),
+    /// He unlocks it.
+    Unlock(Place),
+    /// A disk is filled.
+    Fill {
+        /// Which.
+        disk: String,
+        /// What it has none of then.
+        with: Filler,
+        /// But for so many of them.
+        leaving: Option<Count>,
+    },
+    /// A crowd makes its claims, and most of it dies.
+    Gather(String),
+}
+
+/// What a disk is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filler {
+    /// Content, until no block is free.
+    Blocks,
+    /// Files, until no inode is free.
+    Inodes,
+    /// Names in the root, until it has no room for one more.
+    Names,
 }
 
 /// What happens at the n-th call of something.
@@ -295,8 +403,23 @@ pub enum Planted {
 pub struct Place {
     /// Where the path begins.
     pub base: Base,
-    /// The rest, without a slash in front; may be empty.
+    /// The rest as it is written, without a slash in front; may be empty.
     pub rest: String,
+}
+
+impl Place {
+    /// The rest, with the bytes that `%80` to `%ff` stand for; `None` if it has another `%`.
+    #[must_use]
+    pub fn rest_bytes(&self) -> Option<Vec<u8>> {
+        let mut parts = self.rest.split('%');
+        let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+        for part in parts {
+            let (digits, text) = part.split_at_checked(2)?;
+            bytes.push(u8::from_str_radix(digits, 16).ok().filter(|byte| *byte >= 0x80)?);
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        Some(bytes)
+    }
 }
 
 /// Where a path begins.
@@ -345,8 +468,13 @@ pub enum Expected {
     NotThere(Place),
     /// The report of the last sweep has these words in one of its lines.
     Told(String),
-    /// So many names are in the root.
-    Names(u64),
+    /// So many names are in a root.
+    Names {
+        /// How many.
+        count: u64,
+        /// The disk whose root it is, if not that of every story.
+        on: Option<String>,
+    },
 }
 
 /// The state of a claim.

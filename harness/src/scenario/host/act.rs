@@ -1,14 +1,17 @@
 //! Lets the things happen that a story tells.
 
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use rustix::process::Signal;
 
 use super::command::{Pipes, script};
+use super::files;
 use super::plant;
-use super::stage::{Claim, Doing, PREFIX, Serving, Stage};
+use super::stage::{Claim, Doing, Home, PREFIX, Serving, Stage, names_in};
 use super::truth::{WITNESS, inode};
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
@@ -60,17 +63,18 @@ impl Stage<'_> {
             Action::Sweep { by, disturbed, no_canary } => {
                 self.sweep(by, *disturbed, no_canary.is_some())
             }
-            Action::Plant { what, at } => {
-                let path = self.resolve_to_change(at)?;
-                let outside = self.precious[super::stage::OUTSIDE].0.clone();
-                Ok(plant::plant(*what, &path, &outside, &self.control)?)
+            Action::Plant { what, at, depth, name_bytes } => {
+                self.plant(*what, at, *depth, *name_bytes)
             }
             Action::Remove(at) => {
                 let path = self.resolve_to_change(at)?;
                 Ok(plant::remove(&path)?)
             }
-            Action::Mount { what, at } => {
+            Action::Mount { what, at, elsewhere } => {
                 let (what, at) = (self.resolve(what)?, self.resolve(at)?);
+                if *elsewhere {
+                    return self.mount_elsewhere(&what, &at);
+                }
                 mount_bind(what, &at).map_err(io::Error::from)?;
                 self.mounts.push(at);
                 Ok(())
@@ -82,6 +86,18 @@ impl Stage<'_> {
                 Ok(())
             }
             Action::Age { server, to } => self.age(server, *to),
+            Action::Chmod { at, to } => {
+                let mode = Permissions::from_mode(*to);
+                Ok(fs::set_permissions(self.resolve(at)?, mode)?)
+            }
+            Action::Chown { at, to } => Ok(files::chown(&self.resolve(at)?, *to)?),
+            Action::Chattr { at, immutable } => files::chattr(&self.resolve(at)?, *immutable),
+            Action::Lock(at) => self.lock(at),
+            Action::Unlock(at) => self.unlock(at),
+            Action::Fill { disk, with, leaving } => {
+                self.fill(disk, *with, leaving.map_or(0, |count| self.number(count)))
+            }
+            Action::Gather(crowd) => self.gather(crowd),
         }
     }
 
@@ -98,10 +114,15 @@ impl Stage<'_> {
         if sweeps {
             self.sweep(&[server.to_owned()], None, false)?;
         }
-        let before = self.names();
+        let root = self.root_for(server)?;
+        let before = names_in(&root);
+        if let Some(more) = self.server_of(server).descriptors {
+            let order = Order::LimitDescriptors { more: self.number(more) };
+            self.ask(server, order, |done| *done == Done::Limited)?;
+        }
         let order = Order::Create {
             prefix: PREFIX.into(),
-            root: self.root.clone(),
+            root,
             tapped: self.is_disturbed(server),
             disturbed: self.disturbance(disturbed),
         };
@@ -135,20 +156,29 @@ impl Stage<'_> {
         };
         let name = claim.file_name().unwrap_or_default().to_string_lossy();
         let random = name.rsplit('-').next().unwrap_or_default().to_owned();
-        let seen = Claim { random, inode: Some(inode(claim)?), touched: false };
+        let home = self.home_of(server);
+        // There is no room for a witness.
+        let full = match &home {
+            Home::Disk(disk) => self.mounted(disk).is_some_and(|mounted| mounted.full),
+            Home::Root | Home::Within(_) => false,
+        };
+        let seen = Claim { random, inode: Some(inode(claim)?), touched: full, home };
         self.claims.insert(server.into(), seen);
-        let order = Order::Write { name: WITNESS.0.into() };
-        self.ask(server, order, |done| *done == Done::Written)?;
+        if !full {
+            let order = Order::Write { name: WITNESS.0.into() };
+            self.ask(server, order, |done| *done == Done::Written)?;
+        }
         self.serving(server)?.uses = true;
         Ok(())
     }
 
     /// What a creator has left behind or is still at, if it has got so far.
     fn staged(&mut self, server: &str, before: &[String]) {
-        let new = self.names().into_iter().find(|name| !before.contains(name));
-        if let Some(name) = new {
+        let home = self.home_of(server);
+        let names = self.root_of(&home).map_or_else(Vec::new, |root| names_in(&root));
+        if let Some(name) = names.into_iter().find(|name| !before.contains(name)) {
             let random = name.trim_end_matches(".new").rsplit('-').next().unwrap_or_default();
-            let staged = Claim { random: random.into(), inode: None, touched: true };
+            let staged = Claim { random: random.into(), inode: None, touched: true, home };
             self.claims.insert(server.into(), staged);
         }
     }
@@ -354,7 +384,9 @@ impl Stage<'_> {
         no_canary: bool,
     ) -> Outcome<()> {
         if !no_canary {
-            self.plant_canary()?;
+            for home in homes(by.iter().map(|name| self.home_of(name))) {
+                self.plant_canary(home)?;
+            }
         }
         let mut plain = disturbed.is_none() && by.len() == 1;
         let mut sweeping = Vec::new();
@@ -364,7 +396,8 @@ impl Stage<'_> {
                 _ => Sweeper { plain_user: self.server_of(name).plain_user, ..Sweeper::default() },
             };
             plain &= described.is_plain();
-            let order = self.sweep_order(&described, disturbed);
+            let root = self.root_for(name)?;
+            let order = self.sweep_order(&described, disturbed, root);
             let own = match self.servers.get_mut(name) {
                 Some(serving) => {
                     serving.process.order(order);
@@ -427,13 +460,17 @@ impl Stage<'_> {
     }
 
     /// Makes a dead claim, which the next plain sweep has to remove.
-    fn plant_canary(&mut self) -> Outcome<()> {
+    fn plant_canary(&mut self, home: Home) -> Outcome<()> {
         let mut owner = self.start_actor(false);
-        let claim = owner.create(PREFIX, &self.root);
+        let root = match &home {
+            Home::Disk(disk) => self.disk(disk)?,
+            Home::Root | Home::Within(_) => self.root_of(&home).unwrap_or_default(),
+        };
+        let claim = owner.create(PREFIX, &root);
         owner.kill();
         let name = claim.file_name().unwrap_or_default().to_string_lossy();
         let random = name.rsplit('-').next().unwrap_or_default().to_owned();
-        self.canaries.push(Claim { random, inode: None, touched: true });
+        self.canaries.push(Claim { random, inode: None, touched: true, home });
         Ok(())
     }
 
@@ -457,7 +494,7 @@ impl Stage<'_> {
     }
 
     /// The path of a place that is about to be changed.
-    fn resolve_to_change(&mut self, place: &Place) -> Outcome<PathBuf> {
+    pub(super) fn resolve_to_change(&mut self, place: &Place) -> Outcome<PathBuf> {
         let path = self.resolve(place)?;
         match &place.base {
             Base::Root => self.planted.push(path.clone()),
@@ -481,7 +518,12 @@ impl Stage<'_> {
         }
     }
 
-    fn sweep_order(&self, described: &Sweeper, disturbed: Option<(Disturbed, Count)>) -> Order {
+    fn sweep_order(
+        &self,
+        described: &Sweeper,
+        disturbed: Option<(Disturbed, Count)>,
+        root: PathBuf,
+    ) -> Order {
         let claims = described.not_removed.iter().filter_map(|server| self.claims.get(server));
         let how = SweepHow {
             dry_run: described.dry_run,
@@ -490,7 +532,7 @@ impl Stage<'_> {
             not_removed: claims.map(|claim| format!("{PREFIX}-{}", claim.random)).collect(),
             disturbed: self.disturbance(disturbed),
         };
-        Order::Sweep { prefix: PREFIX.into(), root: self.root.clone(), how }
+        Order::Sweep { prefix: PREFIX.into(), root, how }
     }
 
     fn disturbance(&self, disturbed: Option<(Disturbed, Count)>) -> Option<Disturbance> {
@@ -500,7 +542,7 @@ impl Stage<'_> {
         })
     }
 
-    fn number(&self, count: Count) -> u64 {
+    pub(super) fn number(&self, count: Count) -> u64 {
         match count {
             Count::Fixed(number) => number,
             Count::Round => self.round,
@@ -527,6 +569,17 @@ fn hears(process: &mut Process, what: &str) -> Outcome<Ordered> {
 
 fn each(names: &[String], mut act: impl FnMut(&str) -> Outcome<()>) -> Outcome<()> {
     names.iter().try_for_each(|name| act(name))
+}
+
+/// Each once.
+fn homes(all: impl Iterator<Item = Home>) -> Vec<Home> {
+    let mut homes = Vec::new();
+    for home in all {
+        if !homes.contains(&home) {
+            homes.push(home);
+        }
+    }
+    homes
 }
 
 fn gone(watch: &Watch) -> Outcome<()> {

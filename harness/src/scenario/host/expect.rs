@@ -1,6 +1,6 @@
 //! Looks whether an expectation of a story holds.
 
-use super::stage::Stage;
+use super::stage::{Stage, names_in};
 use super::{Failure, Outcome};
 use crate::processes::process;
 use crate::scenario::story::{Expected, State};
@@ -54,8 +54,11 @@ impl Stage<'_> {
                 let failure = Failure::new("told", format!("no sweep said `{words}`"));
                 Err(self.with_reports(failure))
             }
-            Expected::Names(count) => {
-                let names = self.names();
+            Expected::Names { count, on } => {
+                let names = match on {
+                    Some(disk) => names_in(&self.disk(disk)?),
+                    None => self.names(),
+                };
                 if names.len() as u64 == *count {
                     return Ok(());
                 }

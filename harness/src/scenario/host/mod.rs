@@ -16,7 +16,10 @@
 
 mod act;
 mod command;
+mod crowd;
+mod disks;
 mod expect;
+mod files;
 mod plant;
 mod stage;
 mod truth;
@@ -98,7 +101,7 @@ type Outcome<T> = Result<T, Failure>;
 #[must_use]
 pub fn tell(story: &Story, lab: &Path, subject: Subject) -> Told {
     let (mut sweeps, mut canaries) = (0, 0);
-    let last = story.rounds_max.unwrap_or(1);
+    let last = story.rounds_max.or(story.rounds).unwrap_or(1);
     for round in 1..=last {
         let counts = match tell_round(story, lab, subject, round) {
             Ok(counts) => counts,
@@ -119,7 +122,7 @@ pub fn tell(story: &Story, lab: &Path, subject: Subject) -> Told {
         let failure = Failure::new("more-rounds", title).note("raise `rounds-max`");
         return Told::Failed { finding: failure.at(0..0, ""), round: last };
     }
-    Told::Held { rounds: 1, sweeps, canaries }
+    Told::Held { rounds: last, sweeps, canaries }
 }
 
 /// What a round came to.

@@ -1,16 +1,21 @@
 //! What a story is told on: a root, precious directories, and who is running.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
 use super::command::Running;
+use super::crowd::Gathered;
+use super::disks::Mounted;
 use super::{Counts, Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::actor::wire::{Subject, Swept};
+use crate::guard::ChildGuard;
 use crate::scenario::story::{self, Action, Base, Copy, Place, Story};
 use crate::scratch::scratch_root;
 use crate::tree::Tree;
@@ -48,7 +53,14 @@ pub(super) struct Stage<'s> {
     pub(super) last: Vec<Swept>,
     /// What is mounted, and where.
     pub(super) mounts: Vec<PathBuf>,
-    /// Names in the root that the story has put there.
+    /// Processes in whose view alone something is mounted.
+    pub(super) elsewhere: Vec<ChildGuard>,
+    /// The disks that are mounted, each after what it lies on.
+    pub(super) disks: Vec<Mounted>,
+    /// Directories that somebody has locked who has to do with no claim.
+    pub(super) locks: Vec<(PathBuf, File)>,
+    pub(super) crowds: BTreeMap<String, Gathered>,
+    /// Names in a root that the story has put there.
     pub(super) planted: Vec<PathBuf>,
     pub(super) counts: Counts,
     /// Whether an operation ended before the call at which something was to happen.
@@ -83,6 +95,19 @@ pub(super) struct Claim {
     pub(super) inode: Option<u64>,
     /// Whether the story itself has taken something of it away.
     pub(super) touched: bool,
+    /// Where it lies.
+    pub(super) home: Home,
+}
+
+/// Where claims lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// In the root that every story has.
+    Root,
+    /// In the root of a disk.
+    Disk(String),
+    /// In the claim of a server.
+    Within(String),
 }
 
 impl<'s> Stage<'s> {
@@ -138,6 +163,10 @@ impl<'s> Stage<'s> {
             canaries: Vec::new(),
             last: Vec::new(),
             mounts: Vec::new(),
+            elsewhere: Vec::new(),
+            disks: Vec::new(),
+            locks: Vec::new(),
+            crowds: BTreeMap::new(),
             planted: Vec::new(),
             counts: Counts::default(),
             over: false,
@@ -192,14 +221,51 @@ impl<'s> Stage<'s> {
 
     /// The path of a claim, by whatever name it has now.
     pub(super) fn path_of(&self, claim: &Claim) -> Option<PathBuf> {
-        let mut names = self.names().into_iter().filter(|name| name.contains(&claim.random));
-        names.next().map(|name| self.root.join(name))
+        let root = self.root_of(&claim.home)?;
+        let mut names = names_in(&root).into_iter().filter(|name| name.contains(&claim.random));
+        names.next().map(|name| root.join(name))
     }
 
     /// What lies in the root, sorted.
     pub(super) fn names(&self) -> Vec<String> {
-        let names = crate::ground::names_in(&self.root).into_iter();
-        names.map(|name| name.to_string_lossy().into_owned()).collect()
+        names_in(&self.root)
+    }
+
+    /// Where an actor makes claims, or sweeps.
+    pub(super) fn home_of(&self, actor: &str) -> Home {
+        let (on, within) = match self.story.actors.get(actor) {
+            Some(story::Actor::Server(server)) => (&server.on, &server.within),
+            Some(story::Actor::Sweeper(sweeper)) => (&sweeper.on, &None),
+            Some(story::Actor::Crowd(crowd)) => (&crowd.on, &None),
+            _ => (&None, &None),
+        };
+        match (on, within) {
+            (Some(disk), _) => Home::Disk(disk.clone()),
+            (_, Some(server)) => Home::Within(server.clone()),
+            (None, None) => Home::Root,
+        }
+    }
+
+    /// The directory in which claims lie, if there is one now.
+    pub(super) fn root_of(&self, home: &Home) -> Option<PathBuf> {
+        match home {
+            Home::Root => Some(self.root.clone()),
+            Home::Disk(disk) => self.mounted(disk).map(|mounted| mounted.root.clone()),
+            Home::Within(server) => {
+                let outer = self.path_of(self.claims.get(server)?)?;
+                Some(outer.join("files")).filter(|files| files.is_dir())
+            }
+        }
+    }
+
+    /// The same for an actor who is about to go there; a disk is mounted for it.
+    pub(super) fn root_for(&mut self, actor: &str) -> Outcome<PathBuf> {
+        match self.home_of(actor) {
+            Home::Disk(disk) => self.disk(&disk),
+            home => self.root_of(&home).ok_or_else(|| {
+                Failure::new("no-claim", format!("the claim is gone that `{actor}` is within"))
+            }),
+        }
     }
 
     /// The path of a place of the story.
@@ -215,7 +281,9 @@ impl<'s> Stage<'s> {
             Base::Precious(name) => self.precious[name].0.clone(),
         };
         // A join with an empty path would add a slash, and a slash follows links.
-        Ok(if place.rest.is_empty() { base } else { base.join(&place.rest) })
+        // OK because whoever read the story has seen to it.
+        let rest = OsString::from_vec(place.rest_bytes().unwrap_or_default());
+        Ok(if rest.is_empty() { base } else { base.join(rest) })
     }
 
     /// Whether the calls of a server's claim are to be disturbed at any time.
@@ -242,6 +310,15 @@ fn is_plain(actor: &story::Actor) -> bool {
     match actor {
         story::Actor::Server(server) => server.plain_user,
         story::Actor::Sweeper(sweeper) => sweeper.plain_user,
-        story::Actor::Command(_) | story::Actor::Precious => false,
+        story::Actor::Command(_)
+        | story::Actor::Precious
+        | story::Actor::Disk(_)
+        | story::Actor::Crowd(_) => false,
     }
+}
+
+/// The names in a directory, sorted.
+pub(super) fn names_in(dir: &Path) -> Vec<String> {
+    let names = crate::ground::names_in(dir).into_iter();
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
 }
