@@ -195,7 +195,7 @@ impl Actor {
     /// Tells it something that ends it, and waits for that.
     #[track_caller]
     pub fn end(&mut self, line: &str) -> ExitStatus {
-        self.send(line);
+        self.begin(line);
         match self.guard.wait(soon()) {
             Ok(status) => status,
             Err(e) => panic!("{e}"),

@@ -16,10 +16,12 @@
 
 mod client;
 mod disturbed;
+mod held;
 mod many;
 mod play;
 mod sweep;
 pub mod wire;
 
 pub use client::Actor;
+pub(crate) use held::HELD;
 pub use play::main;

@@ -15,6 +15,7 @@ use mortmain::sys::HostProgram;
 use mortmain::{Claim, Closed, Error, Namespace, Unclaimed};
 
 use super::disturbed::{Refusal, Tap, TappedClaim, tapped_root};
+use super::held::HeldChild;
 use super::many::{create_many, path_of};
 use super::sweep;
 use super::wire::{Disturbance, Done, Order, Request, Said, VERSION, What};
@@ -185,6 +186,7 @@ impl Mine {
         script: &str,
         input: Option<&Path>,
         output: Option<&Path>,
+        held: Option<u64>,
     ) -> Result<i32, Failure> {
         // Both ends, so that no open of a FIFO waits for somebody at the other.
         let both = |path: &Path| File::options().read(true).write(true).open(path);
@@ -199,7 +201,10 @@ impl Mine {
                 Ok(command.spawn()?.id().cast_signed())
             }
             Mine::Tapped(_, claim) => {
-                let mut program = HostProgram::new("sh");
+                let mut program = match held {
+                    Some(n) => HostProgram::with_child("sh", HeldChild::before(n)),
+                    None => HostProgram::new("sh"),
+                };
                 program.arg("-c").arg(script).current_dir(files).stdin(input).stdout(output);
                 Ok(claim.spawn(&mut program)?.pid.0)
             }
@@ -212,6 +217,7 @@ enum Failure {
     NotUnderstood(serde_json::Error),
     Version(String),
     Nothing,
+    NotTapped,
     Refused(Refusal),
     Mortmain(Error),
     System(io::Error),
@@ -224,6 +230,7 @@ impl Failure {
             Failure::NotUnderstood(error) => of("NotUnderstood", error),
             Failure::Version(told) => of("Version", told),
             Failure::Nothing => of("Nothing", &"there is no claim"),
+            Failure::NotTapped => of("NotTapped", &"the calls of its claim cannot be disturbed"),
             Failure::Refused(refusal) => refusal.kind_and_message(),
             Failure::Mortmain(error) => of(&format!("{:?}", error.kind()), error),
             Failure::System(error) => of("System", error),
@@ -269,10 +276,18 @@ impl Actor {
                 self.unclaimed = Some(made);
                 Ok(Done::Created { claim })
             }
-            Order::Spawn { script, input, output } => {
+            Order::Spawn { script, input, output, disturbed, held } => {
                 let claim = self.claim.as_mut().ok_or(Failure::Nothing)?;
-                let pid = claim.spawn(&script, input.as_deref(), output.as_deref())?;
-                Ok(Done::Spawned { pid })
+                match claim {
+                    Mine::Tapped(tap, _) => tap.with_hook(|hook| hook.arm(id, disturbed)),
+                    Mine::Face(_) if disturbed.is_none() && held.is_none() => {}
+                    Mine::Face(_) => return Err(Failure::NotTapped),
+                }
+                let spawned = claim.spawn(&script, input.as_deref(), output.as_deref(), held);
+                if let Mine::Tapped(tap, _) = claim {
+                    tap.with_hook(|hook| hook.arm(id, None));
+                }
+                Ok(Done::Spawned { pid: spawned? })
             }
             Order::Write { name } => {
                 fs::write(self.claim()?.files().join(name), "written by its owner\n")?;

@@ -69,6 +69,13 @@ pub enum Order {
         /// What it writes to; the actor's own output if it is not given.
         #[serde(default)]
         output: Option<PathBuf>,
+        /// What is to happen meanwhile; only to a claim that is tapped.
+        #[serde(default)]
+        disturbed: Option<Disturbance>,
+        /// The child is held before this call of its part between fork and exec, until it reads a
+        /// line; only in a claim that is tapped.
+        #[serde(default)]
+        held: Option<u64>,
     },
     /// Write a file in the claim.
     Write {
@@ -212,7 +219,8 @@ pub enum What {
     Done(Done),
     /// It is not done.
     Failed {
-        /// The kind of the library's error, or `NotUnderstood`, `Version`, `Nothing`, `System`.
+        /// The kind of the library's error, or `NotUnderstood`, `Version`, `Nothing`, `NotTapped`,
+        /// `System`.
         kind: String,
         /// The error in a sentence.
         message: String,
@@ -350,7 +358,7 @@ impl FromStr for Order {
                 let (prefix, root) = place()?;
                 Order::Unclaimed { prefix, root }
             }
-            "spawn" => Order::Spawn { script: rest.into(), input: None, output: None },
+            "spawn" => spawn(rest),
             "write" => Order::Write { name: rest.into() },
             "close" => Order::Close { disturbed: None },
             "release" => Order::Release,
@@ -370,6 +378,10 @@ impl FromStr for Order {
             _ => return Err(format!("`{word}` is no order")),
         })
     }
+}
+
+fn spawn(script: &str) -> Order {
+    Order::Spawn { script: script.into(), input: None, output: None, disturbed: None, held: None }
 }
 
 /// The short form of an answer, as tests compare it.
@@ -436,7 +448,7 @@ mod tests {
     #[test]
     fn the_short_form_is_read_and_what_it_does_not_know_is_named() {
         let order: Order = "spawn echo a b".parse().expect("it is an order");
-        assert_eq!(order, Order::Spawn { script: "echo a b".into(), input: None, output: None });
+        assert_eq!(order, spawn("echo a b"));
         assert_eq!("create t".parse::<Order>(), Err("it needs a prefix and a root".into()));
         assert_eq!("crate t /r".parse::<Order>(), Err("`crate` is no order".into()));
     }

@@ -10,6 +10,7 @@ mod fields;
 pub mod host;
 mod needs;
 mod read;
+mod read_lives;
 mod reasons;
 pub mod runner;
 pub mod story;

@@ -21,16 +21,19 @@ pub enum Need {
     Loop,
     /// A program of this name.
     Program(String),
+    /// Processes can be given namespaces of their own.
+    Namespaces,
 }
 
 impl Need {
     /// The words for those without a name of their own.
-    pub(super) const WORDS: [(&'static str, Need); 5] = [
+    pub(super) const WORDS: [(&'static str, Need); 6] = [
         ("root", Need::Root),
         ("user-namespace", Need::UserNamespace),
         ("mount", Need::Mount),
         ("tmpfs", Need::Tmpfs),
         ("loop", Need::Loop),
+        ("namespaces", Need::Namespaces),
     ];
 
     /// Why it is not there; `None` if it is.
@@ -48,6 +51,7 @@ impl Need {
             Need::Loop => only_root("mount a file system in a file").or_else(|| {
                 (!Path::new("/dev/loop-control").exists()).then(|| "there is no loop device".into())
             }),
+            Need::Namespaces => only_root("make namespaces").or_else(namespaces_missing),
             Need::Program(name) => {
                 find_program(name).is_none().then(|| format!("`{name}` is not installed"))
             }
@@ -68,6 +72,14 @@ impl fmt::Display for Need {
 fn user_namespaces_forbidden() -> Option<String> {
     let max = std::fs::read_to_string("/proc/sys/user/max_user_namespaces").ok()?;
     (max.trim() == "0").then(|| "user namespaces are forbidden here".into())
+}
+
+fn namespaces_missing() -> Option<String> {
+    let kinds = ["pid", "time"].map(|kind| Path::new("/proc/self/ns").join(kind));
+    if let Some(kind) = kinds.iter().find(|kind| !kind.exists()) {
+        return Some(format!("this kernel has no {}", kind.display()));
+    }
+    Need::Program("unshare".into()).missing()
 }
 
 /// Looks a program up as a shell does, and where administrators' programs lie.

@@ -17,8 +17,8 @@ use super::fields::{At, Count, Fields, Found};
 use super::needs::Need;
 use super::reasons;
 use super::story::{
-    Action, Actor, Base, Command, Copy, Disturbed, Expectation, Expected, LeftOver, Lock, Oddity,
-    Place, Planted, State, Step, Story, Sweeper,
+    Action, Actor, Base, Command, Copy, Deed, Disturbed, Expectation, Expected, LeftOver, Lock,
+    Oddity, Place, Planted, State, Step, Story, Sweeper,
 };
 use crate::actor::wire::Asked;
 
@@ -77,22 +77,22 @@ pub fn vocabulary() -> Vec<&'static str> {
 }
 
 /// Who is called what.
-struct Named {
-    kind: &'static str,
+pub(super) struct Named {
+    pub(super) kind: &'static str,
     span: Range<usize>,
 }
 
-struct Reader<'f> {
-    fields: &'f Fields<'f>,
-    names: BTreeMap<String, Named>,
+pub(super) struct Reader<'f> {
+    pub(super) fields: &'f Fields<'f>,
+    pub(super) names: BTreeMap<String, Named>,
 }
 
 /// An action, what it needs, and where it says so.
-struct Acted {
-    action: Action,
-    needs: Vec<Need>,
+pub(super) struct Acted {
+    pub(super) action: Action,
+    pub(super) needs: Vec<Need>,
     /// Why it can happen on the real kernel only.
-    host_only: Option<&'static str>,
+    pub(super) host_only: Option<&'static str>,
 }
 
 impl From<Action> for Acted {
@@ -114,7 +114,7 @@ type Verb = for<'r> fn(&'r Reader<'r>, &Fields<'r>) -> Option<Acted>;
 const VERBS: &[(&str, Verb)] = &[
     ("start", |r, f| r.start(f, "start")),
     ("restart", |r, f| r.start(f, "restart")),
-    ("spawn", |r, f| Some(Action::Spawn(r.actors(f, "spawn", &["command"])?).into())),
+    ("spawn", |r, f| r.spawn(f)),
     ("kill", |r, f| r.kill(f)),
     ("exit", |r, f| Some(Action::Exit(r.actors(f, "exit", &["server", "command"])?).into())),
     ("stop", |r, f| Some(Action::Stop(r.actors(f, "stop", &["server", "command"])?).into())),
@@ -128,7 +128,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("lose-lease", |r, f| r.odd(f, "lose-lease", Oddity::LoseLease)),
     ("sweep", |r, f| r.sweep(f)),
     ("plant", |r, f| r.plant(f)),
-    ("remove", |r, f| Some(Action::Remove(r.place(f, "remove")?).into())),
+    ("remove", |r, f| r.take_away(f, "remove", Deed::Remove, Action::Remove)),
     ("mount", |r, f| r.mount(f)),
     ("unmount", |r, f| Some(Action::Unmount(r.place(f, "unmount")?).into())),
     ("age", |r, f| r.age(f)),
@@ -139,6 +139,12 @@ const VERBS: &[(&str, Verb)] = &[
     ("unlock", |r, f| Some(Action::Unlock(r.place(f, "unlock")?).into())),
     ("fill", |r, f| r.fill(f)),
     ("gather", |r, f| r.gather(f)),
+    ("kill-copies", |r, f| {
+        Some(Action::KillCopies(r.actor(f, "kill-copies", &["server"])?).into())
+    }),
+    ("kill-tree", |r, f| Some(Action::KillTree(r.actor(f, "kill-tree", &["server"])?).into())),
+    ("empty", |r, f| r.take_away(f, "empty", Deed::Empty, Action::Empty)),
+    ("tmpfiles", |r, f| r.tmpfiles(f)),
 ];
 
 const PROCESSES: &[&str] = &["server", "command", "sweeper"];
@@ -187,6 +193,7 @@ impl<'f> Reader<'f> {
             fields.report(Diagnostic::new("rounds", title, rounds.span.clone()));
         }
         let zombies_stay = fields.is("zombies-stay");
+        let times = self.times(rounds.is_some() || rounds_max.is_some());
         let actors = self.everybody();
         let declared = Declared { needs, host_only: host_only.is_some() };
         self.demand_for_actors(&actors, &declared);
@@ -206,6 +213,7 @@ impl<'f> Reader<'f> {
             rounds_max: rounds_max.map(|at| at.value),
             rounds: rounds.map(|at| at.value),
             zombies_stay,
+            times,
             actors,
             steps,
             left_over,
@@ -264,6 +272,7 @@ impl<'f> Reader<'f> {
             ("precious", "a precious directory"),
             ("disk", "a disk"),
             ("crowd", "a crowd"),
+            ("stranger", "a stranger"),
         ] {
             for (name, fields) in self.fields.named(kind, what) {
                 self.name(&name, kind);
@@ -278,6 +287,7 @@ impl<'f> Reader<'f> {
                 "sweeper" => self.sweeper(&fields).map(Actor::Sweeper),
                 "disk" => self.disk(&fields).map(Actor::Disk),
                 "crowd" => self.crowd(&fields).map(Actor::Crowd),
+                "stranger" => Some(Actor::Stranger),
                 _ => Some(Actor::Precious),
             };
             fields.finish();
@@ -356,6 +366,7 @@ impl<'f> Reader<'f> {
             },
             descriptors: fields.count("descriptors").map(|at| at.value),
             on: self.optional(fields, "on", "disk")?,
+            surroundings: self.surroundings(fields),
         })
     }
 
@@ -396,7 +407,7 @@ impl<'f> Reader<'f> {
                 }
             };
             let expects = self.expectations(fields);
-            let counts = ["stop-before", "kill-before", "leaving"]
+            let counts = ["stop-before", "kill-before", "leaving", "hold-before"]
                 .map(|key| fields.has(key).then(|| fields.count(key)));
             uses_round |= counts.into_iter().flatten().flatten().any(|at| at.value == Count::Round);
             fields.finish();
@@ -424,8 +435,12 @@ impl<'f> Reader<'f> {
 
     fn start(&self, fields: &Fields<'_>, key: &'static str) -> Option<Acted> {
         let fails = self.error_kind(fields);
+        let who = fields.required(key)?;
+        if key == "start" && self.is_stranger(&who.value) {
+            return self.start_stranger(fields, who.value);
+        }
         let action = Action::Start {
-            server: self.actor(fields, key, &["server"])?,
+            server: self.known(who, &["server"])?,
             sweeps: key == "restart",
             disturbed: self.disturbed(fields),
             fails,
@@ -483,6 +498,9 @@ impl<'f> Reader<'f> {
             let title = "only of directories can there be one in the other";
             fields.report(Diagnostic::new("depth", title, what.span.clone()));
         }
+        if let Some(by) = fields.string("by") {
+            return self.planted_by_command(fields, by, what?, at?);
+        }
         let action =
             Action::Plant { what: what?.value, at: at?, depth: depth.unwrap_or(1), name_bytes };
         Some(action.into())
@@ -509,7 +527,7 @@ impl<'f> Reader<'f> {
     }
 
     /// `stop-before` or `kill-before`.
-    fn disturbed(&self, fields: &Fields<'_>) -> Option<(Disturbed, Count)> {
+    pub(super) fn disturbed(&self, fields: &Fields<'_>) -> Option<(Disturbed, Count)> {
         let stopped = fields.count("stop-before").map(|at| (Disturbed::Stopped, at));
         let killed = fields.count("kill-before").map(|at| (Disturbed::Killed, at));
         if let (Some(_), Some((_, second))) = (&stopped, &killed) {
@@ -547,7 +565,7 @@ impl<'f> Reader<'f> {
             ("tombstone", State::Tombstone),
             ("staging", State::Staging),
         ];
-        let running = ["server", "command"];
+        let running = ["server", "command", "stranger"];
         if fields.has("claim") {
             let server = self.actor(fields, "claim", &["server"]);
             let is = fields.word("is", &STATES);
@@ -559,7 +577,7 @@ impl<'f> Reader<'f> {
             return Some(Expected::Claim { server: server?, is: is?.value, because });
         }
         let one = |key, kinds: &[&str]| fields.has(key).then(|| self.actor(fields, key, kinds));
-        if let Some(command) = one("works", &["command"]) {
+        if let Some(command) = one("works", &["command", "server"]) {
             return command.map(Expected::Works);
         }
         if let Some(who) = one("lives", &running) {
@@ -618,13 +636,18 @@ impl<'f> Reader<'f> {
     }
 
     /// The actor under a key.
-    fn actor(&self, fields: &Fields<'_>, key: &'static str, kinds: &[&str]) -> Option<String> {
+    pub(super) fn actor(
+        &self,
+        fields: &Fields<'_>,
+        key: &'static str,
+        kinds: &[&str],
+    ) -> Option<String> {
         let at = fields.required(key)?;
         self.known(at, kinds)
     }
 
     /// One actor or several.
-    fn actors(
+    pub(super) fn actors(
         &self,
         fields: &Fields<'_>,
         key: &'static str,
@@ -638,7 +661,7 @@ impl<'f> Reader<'f> {
         all.into_iter().map(|at| self.known(at, kinds)).collect()
     }
 
-    fn known(&self, at: At<String>, kinds: &[&str]) -> Option<String> {
+    pub(super) fn known(&self, at: At<String>, kinds: &[&str]) -> Option<String> {
         match self.names.get(&at.value) {
             Some(named) if kinds.contains(&named.kind) => Some(at.value),
             Some(named) => {
@@ -662,7 +685,7 @@ impl<'f> Reader<'f> {
     }
 
     /// `root/…`, or a server and a path in its claim, or a precious directory and a path in that.
-    fn place(&self, fields: &Fields<'_>, key: &'static str) -> Option<Place> {
+    pub(super) fn place(&self, fields: &Fields<'_>, key: &'static str) -> Option<Place> {
         let at = fields.required(key)?;
         let (base, rest) = at.value.split_once('/').unwrap_or((&at.value, ""));
         let odd = rest.split('/').any(|part| part == ".." || part == ".");

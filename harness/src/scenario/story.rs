@@ -36,6 +36,8 @@ pub struct Story {
     pub rounds: Option<u64>,
     /// Whether the first process leaves ended orphans as zombies.
     pub zombies_stay: bool,
+    /// How often its steps are told, one time after the other on the same root.
+    pub times: u64,
     /// Who is in it.
     pub actors: BTreeMap<String, Actor>,
     /// What happens.
@@ -68,6 +70,8 @@ pub enum Actor {
     Disk(Disk),
     /// Many owners at once, most of them dead.
     Crowd(Crowd),
+    /// A program that has nothing to do with any claim.
+    Stranger,
 }
 
 impl Actor {
@@ -81,6 +85,7 @@ impl Actor {
             Actor::Precious => "precious",
             Actor::Disk(_) => "disk",
             Actor::Crowd(_) => "crowd",
+            Actor::Stranger => "stranger",
         }
     }
 }
@@ -96,6 +101,10 @@ pub struct Server {
     pub within: Option<String>,
     /// So many descriptors may it open beyond what it has open when it makes its claim.
     pub descriptors: Option<Count>,
+    /// Whether the shell that was started ends, and leaves the server in the background.
+    pub background: bool,
+    /// What it sees of the machine.
+    pub surroundings: Surroundings,
 }
 
 /// A file system of a story's own.
@@ -135,6 +144,23 @@ pub struct Crowd {
     pub living: u64,
     /// The disk on which all this lies, if not in the root that every story has.
     pub on: Option<String>,
+}
+
+/// What a process sees of the machine, if it is not what all the others see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Whether it is the first process of a pid namespace of its own, as in a container.
+    pub own_pid_namespace: bool,
+    /// By so many seconds its clock since the boot is ahead, in a time namespace of its own.
+    pub boottime_offset: Option<i64>,
+}
+
+impl Surroundings {
+    /// Whether it has a namespace of its own.
+    #[must_use]
+    pub fn are_own(&self) -> bool {
+        self.own_pid_namespace || self.boottime_offset.is_some()
+    }
 }
 
 /// A program that a server starts in its claim.
@@ -179,6 +205,8 @@ pub struct Sweeper {
     pub descriptors: Option<Count>,
     /// The disk that it sweeps, if not the root that every story has.
     pub on: Option<String>,
+    /// What it sees of the machine.
+    pub surroundings: Surroundings,
 }
 
 impl Sweeper {
@@ -219,7 +247,14 @@ pub enum Action {
         fails: Option<String>,
     },
     /// A server starts commands.
-    Spawn(Vec<String>),
+    Spawn {
+        /// Which.
+        commands: Vec<String>,
+        /// What happens to the server meanwhile.
+        disturbed: Option<(Disturbed, Count)>,
+        /// Before which of its calls between fork and exec the child is held, the exec included.
+        held: Option<Count>,
+    },
     /// Processes get a SIGKILL.
     Kill {
         /// Which.
@@ -333,6 +368,30 @@ pub enum Action {
     },
     /// A crowd makes its claims, and most of it dies.
     Gather(String),
+    /// The forked copies of a server get a SIGKILL.
+    KillCopies(String),
+    /// A server, and everything below it, gets a SIGKILL.
+    KillTree(String),
+    /// A stranger starts.
+    StartStranger {
+        /// Who.
+        stranger: String,
+        /// Whose pid it gets, who has ended.
+        pid_of: Option<String>,
+    },
+    /// All that is in a directory is taken away.
+    Empty(Place),
+    /// A command puts something somewhere, or takes it away.
+    ByCommand {
+        /// The command.
+        command: String,
+        /// What it does.
+        does: Deed,
+        /// Where.
+        at: Place,
+    },
+    /// `systemd-tmpfiles` cleans the root, by a rule of this age.
+    Tmpfiles(String),
 }
 
 /// What a disk is filled with.
@@ -344,6 +403,17 @@ pub enum Filler {
     Inodes,
     /// Names in the root, until it has no room for one more.
     Names,
+}
+
+/// What a command can do to a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Take it away, with all that is in it.
+    Remove,
+    /// Take away all that is in it.
+    Empty,
+    /// Put something there.
+    Plant(Planted),
 }
 
 /// What happens at the n-th call of something.
@@ -454,7 +524,8 @@ pub enum Expected {
         /// The code of a reason.
         because: Option<String>,
     },
-    /// A command lives, and can use its claim: run a program there and write a file.
+    /// A command lives, and can use its claim: run a program there and write a file. Or a server
+    /// lives, and can write a file in its claim.
     Works(String),
     /// A process lives.
     Lives(String),

@@ -3,12 +3,11 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use rustix::process::Signal;
 
-use super::command::{Pipes, script};
 use super::files;
 use super::plant;
 use super::stage::{Claim, Doing, Home, PREFIX, Serving, Stage, names_in};
@@ -19,14 +18,16 @@ use crate::actor::wire::{Disturbance, Done, Order, SweepHow, What};
 use crate::processes::process;
 use crate::reader::ReadErrorKind;
 use crate::scenario::fields::Count;
-use crate::scenario::story::{Action, Actor, Base, Copy, Disturbed, Oddity, Place, Sweeper};
+use crate::scenario::story::{
+    Action, Actor, Base, Copy, Deed, Disturbed, Oddity, Place, Planted, Sweeper,
+};
 use crate::wait::{Deadline, Watch};
 
 /// Longer than anything takes on a loaded machine.
 const PATIENCE_SECS: u64 = 20;
 
 /// What an order came to that could be disturbed.
-enum Ordered {
+pub(super) enum Ordered {
     Done(Done),
     Failed { kind: String, message: String },
     Stopped,
@@ -40,7 +41,9 @@ impl Stage<'_> {
             Action::Start { server, sweeps, disturbed, fails } => {
                 self.start(server, *sweeps, *disturbed, fails.as_deref())
             }
-            Action::Spawn(commands) => each(commands, |command| self.spawn(command)),
+            Action::Spawn { commands, disturbed, held } => {
+                each(commands, |command| self.spawn(command, *disturbed, *held))
+            }
             Action::Kill { who, unreaped } => each(who, |who| self.kill(who, *unreaped)),
             Action::Exit(who) => each(who, |who| self.exit(who)),
             Action::Stop(who) => each(who, |who| self.signal(who, Signal::STOP, 'T')),
@@ -98,6 +101,20 @@ impl Stage<'_> {
                 self.fill(disk, *with, leaving.map_or(0, |count| self.number(count)))
             }
             Action::Gather(crowd) => self.gather(crowd),
+            Action::KillCopies(server) => self.kill_copies(server),
+            Action::KillTree(server) => self.kill_tree(server),
+            Action::StartStranger { stranger, pid_of } => {
+                self.start_stranger(stranger, pid_of.as_deref())
+            }
+            Action::Empty(at) => {
+                let path = self.resolve_to_change(at)?;
+                Ok(plant::empty(&path)?)
+            }
+            Action::ByCommand { command, does, at } => {
+                let path = self.resolve_to_change(at)?;
+                self.running(command)?.does_to(command, word(*does), &path)
+            }
+            Action::Tmpfiles(age) => self.tmpfiles(age),
         }
     }
 
@@ -108,8 +125,8 @@ impl Stage<'_> {
         disturbed: Option<(Disturbed, Count)>,
         fails: Option<&str>,
     ) -> Outcome<()> {
-        let process = self.start_actor(self.server_of(server).plain_user);
-        let serving = Serving { process, uses: false, stopped: None, copies: Vec::new() };
+        let process = self.start_server(self.server_of(server));
+        let serving = Serving { process, uses: false, stopped: None, owner: None };
         self.servers.insert(server.into(), serving);
         if sweeps {
             self.sweep(&[server.to_owned()], None, false)?;
@@ -164,6 +181,9 @@ impl Stage<'_> {
         };
         let seen = Claim { random, inode: Some(inode(claim)?), touched: full, home };
         self.claims.insert(server.into(), seen);
+        self.hold_owner(server, claim)?;
+        let pid = self.serving(server)?.pid();
+        self.remember(server, pid)?;
         if !full {
             let order = Order::Write { name: WITNESS.0.into() };
             self.ask(server, order, |done| *done == Done::Written)?;
@@ -183,24 +203,10 @@ impl Stage<'_> {
         }
     }
 
-    fn spawn(&mut self, name: &str) -> Outcome<()> {
-        let described = self.command_of(name);
-        let pipes = Pipes::make(&self.control, name)?;
-        let order = Order::Spawn {
-            script: script(described),
-            input: Some(pipes.input.clone()),
-            output: Some(pipes.output.clone()),
-        };
-        self.ask(&described.by, order, |done| matches!(done, Done::Spawned { .. }))?;
-        let running = pipes.ready(name, described)?;
-        self.commands.insert(name.into(), running);
-        Ok(())
-    }
-
     fn kill(&mut self, who: &str, unreaped: bool) -> Outcome<()> {
         if let Some(serving) = self.servers.get_mut(who) {
             if unreaped {
-                let watch = Watch::open(serving.process.pid())?;
+                let watch = Watch::open(serving.pid())?;
                 let watch = watch.ok_or_else(|| not_running(who))?;
                 watch.kill()?;
                 gone(&watch)?;
@@ -220,9 +226,16 @@ impl Stage<'_> {
     }
 
     /// Kills a server and reaps it. What is below it lives on.
-    fn reap(&mut self, server: &str) -> Outcome<()> {
+    pub(super) fn reap(&mut self, server: &str) -> Outcome<()> {
         let mut serving = self.servers.remove(server).ok_or_else(|| not_running(server))?;
+        // Who made a namespace takes its first process along.
+        if let (Some(owner), true) = (&serving.owner, self.server_of(server).background) {
+            owner.kill()?;
+        }
         serving.process.kill();
+        if let Some(owner) = &serving.owner {
+            gone(owner)?;
+        }
         // The guard would end what it left behind, which is what the story is about.
         self.dead.push(serving);
         Ok(())
@@ -239,7 +252,7 @@ impl Stage<'_> {
 
     fn signal(&mut self, who: &str, signal: Signal, state: char) -> Outcome<()> {
         let watch = match self.servers.get(who) {
-            Some(serving) => Watch::open(serving.process.pid())?.ok_or_else(|| not_running(who))?,
+            Some(serving) => Watch::open(serving.pid())?.ok_or_else(|| not_running(who))?,
             None => self.running(who)?.watch.try_clone()?,
         };
         watch.signal(signal)?;
@@ -257,7 +270,14 @@ impl Stage<'_> {
     }
 
     fn go_on(&mut self, who: &str) -> Outcome<()> {
+        if self.commands.get(who).is_some_and(|running| running.held) {
+            return self.let_go(who);
+        }
         let stopped = self.servers.get_mut(who).and_then(|serving| serving.stopped.take());
+        if let Some(Doing::Held(command)) = stopped {
+            let title = format!("`{who}` waits for `{command}`, which has to go on before it");
+            return Err(Failure::new("held", title));
+        }
         if let Some(doing) = stopped {
             let serving = self.serving(who)?;
             serving.process.go_on();
@@ -290,6 +310,9 @@ impl Stage<'_> {
                 self.last = vec![swept];
                 self.counts.sweeps += 1;
                 Ok(())
+            }
+            (Doing::Spawning(command), Ordered::Done(Done::Spawned { .. })) => {
+                self.spawned(command)
             }
             (_, other) => Err(unexpected(&other)),
         }
@@ -345,8 +368,8 @@ impl Stage<'_> {
         if let Done::Stays { pid } = done
             && Self::copy_uses(copy)
         {
-            let watch = Watch::open(pid)?;
-            self.serving(server)?.copies.extend(watch);
+            let copy = self.hold(server, pid)?;
+            self.copies.entry(server.into()).or_default().push(copy);
         }
         Ok(())
     }
@@ -360,7 +383,7 @@ impl Stage<'_> {
             }
             Oddity::EndMainThread => {
                 self.ask(server, Order::EndMainThread, |done| *done == Done::GoesOn)?;
-                let pid = self.serving(server)?.process.pid();
+                let pid = self.serving(server)?.pid();
                 // There is no event for it: the thread that answered is not the one that ends.
                 let deadline = Deadline::secs(PATIENCE_SECS);
                 while process(pid)?.is_some_and(|info| info.state != 'Z') {
@@ -404,7 +427,8 @@ impl Stage<'_> {
                     None
                 }
                 None => {
-                    let mut process = self.start_actor(described.plain_user);
+                    let mut process =
+                        self.start_sweeper(described.plain_user, described.surroundings);
                     if let Some(more) = described.descriptors {
                         process.order(Order::LimitDescriptors { more: self.number(more) });
                         hears(&mut process, "a limit to be set")?;
@@ -500,7 +524,8 @@ impl Stage<'_> {
             Base::Root => self.planted.push(path.clone()),
             Base::Claim(server) => {
                 if let Some(claim) = self.claims.get_mut(server) {
-                    claim.touched |= place.rest == "files" || place.rest.is_empty();
+                    let witness = Path::new("files").join(WITNESS.0);
+                    claim.touched |= witness.starts_with(&place.rest);
                 }
             }
             Base::Precious(_) => {}
@@ -509,7 +534,12 @@ impl Stage<'_> {
     }
 
     /// Asks a server for something that has to go well.
-    fn ask(&mut self, server: &str, order: Order, good: impl Fn(&Done) -> bool) -> Outcome<Done> {
+    pub(super) fn ask(
+        &mut self,
+        server: &str,
+        order: Order,
+        good: impl Fn(&Done) -> bool,
+    ) -> Outcome<Done> {
         let serving = self.serving(server)?;
         serving.process.order(order.clone());
         match hears(&mut serving.process, "an answer")? {
@@ -535,7 +565,7 @@ impl Stage<'_> {
         Order::Sweep { prefix: PREFIX.into(), root, how }
     }
 
-    fn disturbance(&self, disturbed: Option<(Disturbed, Count)>) -> Option<Disturbance> {
+    pub(super) fn disturbance(&self, disturbed: Option<(Disturbed, Count)>) -> Option<Disturbance> {
         disturbed.map(|(how, count)| match how {
             Disturbed::Stopped => Disturbance::StopBefore(self.number(count)),
             Disturbed::Killed => Disturbance::KillBefore(self.number(count)),
@@ -551,7 +581,7 @@ impl Stage<'_> {
 }
 
 /// Waits for what an actor says about its order.
-fn hears(process: &mut Process, what: &str) -> Outcome<Ordered> {
+pub(super) fn hears(process: &mut Process, what: &str) -> Outcome<Ordered> {
     match process.hears(what) {
         Ok(What::Done(done)) => Ok(Ordered::Done(done)),
         Ok(What::Failed { kind, message }) => Ok(Ordered::Failed { kind, message }),
@@ -582,16 +612,29 @@ fn homes(all: impl Iterator<Item = Home>) -> Vec<Home> {
     homes
 }
 
-fn gone(watch: &Watch) -> Outcome<()> {
+pub(super) fn gone(watch: &Watch) -> Outcome<()> {
     let gone = watch.gone(Deadline::secs(PATIENCE_SECS));
     gone.map_err(|error| Failure::new("waited", error.to_string()))
 }
 
-fn not_running(who: &str) -> Failure {
+pub(super) fn not_running(who: &str) -> Failure {
     Failure::new("not-running", format!("`{who}` does not run"))
 }
 
-fn unexpected(ordered: &Ordered) -> Failure {
+/// What a command is told for it.
+fn word(does: Deed) -> &'static str {
+    match does {
+        Deed::Remove => "remove",
+        Deed::Empty => "empty",
+        Deed::Plant(Planted::Fifo) => "fifo",
+        Deed::Plant(Planted::Directory) => "directory",
+        Deed::Plant(Planted::DanglingLink) => "dangling-link",
+        // The reader lets no command plant anything else.
+        Deed::Plant(_) => "file",
+    }
+}
+
+pub(super) fn unexpected(ordered: &Ordered) -> Failure {
     let title = match ordered {
         Ordered::Done(done) => format!("it said `{done}`"),
         Ordered::Failed { kind, message } => format!("it failed: {kind}: {message}"),

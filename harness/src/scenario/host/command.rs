@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{Failure, Outcome};
+use crate::actor::HELD;
 use crate::reader::Reader;
 use crate::scenario::story::{Command, Lock};
 use crate::wait::{Deadline, Watch};
@@ -22,10 +23,18 @@ const PATIENCE_SECS: u64 = 20;
 const READY: &str = "ready ";
 
 /// Serves orders: `use` runs a program of the claim and writes a file there.
+/// The others do something to a path.
 const SERVES: &str = "printf '#!/bin/sh\\necho works\\n' >tool && chmod 700 tool; \
-    while read -r order; do case $order in \
+    while read -r order at; do case $order in \
     use) if ./tool && echo used >>used; then :; else echo fails; fi;; \
-    exit) exit 0;; esac; done";
+    exit) exit 0;; \
+    remove) rm -rf \"$at\" && echo done || echo fails;; \
+    empty) find \"$at\" -mindepth 1 -delete && echo done || echo fails;; \
+    file) echo somebody wrote this >\"$at\" && echo done || echo fails;; \
+    directory) mkdir \"$at\" && echo done || echo fails;; \
+    fifo) mkfifo \"$at\" && echo done || echo fails;; \
+    dangling-link) ln -s nowhere \"$at\" && echo done || echo fails;; \
+    esac; done";
 
 /// A command that was started.
 #[derive(Debug)]
@@ -38,6 +47,8 @@ pub(super) struct Running {
     output: Reader,
     /// Whether it serves orders, or does something of the story's own.
     serves: bool,
+    /// Whether it is still its server's copy, and held before its exec.
+    pub(super) held: bool,
 }
 
 /// The pipes of a command.
@@ -50,36 +61,56 @@ pub(super) struct Pipes {
 impl Pipes {
     /// Makes them.
     pub(super) fn make(control: &Path, name: &str) -> Outcome<Pipes> {
-        let fifo = |what: &str| -> std::io::Result<PathBuf> {
-            let path = control.join(format!("{name}.{what}"));
+        let pipes = Pipes::made(control, name);
+        for path in [&pipes.input, &pipes.output] {
             // A command that is started again gets new ones.
-            let _gone = fs::remove_file(&path);
-            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            let _gone = fs::remove_file(path);
+            mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+                .map_err(std::io::Error::from)?;
             // Whatever user it is.
-            fs::set_permissions(&path, Permissions::from_mode(0o666))?;
-            Ok(path)
-        };
-        Ok(Pipes { input: fifo("in")?, output: fifo("out")? })
+            fs::set_permissions(path, Permissions::from_mode(0o666))?;
+        }
+        Ok(pipes)
     }
 
-    /// Waits until the command is what it is meant to be.
-    pub(super) fn ready(self, name: &str, described: &Command) -> Outcome<Running> {
+    /// Those that were made before.
+    pub(super) fn made(control: &Path, name: &str) -> Pipes {
+        let path = |what: &str| control.join(format!("{name}.{what}"));
+        Pipes { input: path("in"), output: path("out") }
+    }
+
+    /// Waits until the command is what it is meant to be, or is held before that. `hold` takes hold
+    /// of who calls itself by a number.
+    pub(super) fn open(
+        self,
+        name: &str,
+        described: &Command,
+        hold: impl Fn(i32) -> Outcome<Watch>,
+    ) -> Outcome<Running> {
         let both = |path: &Path| File::options().read(true).write(true).open(path);
         let (orders, output) = (both(&self.input)?, both(&self.output)?);
         let mut output = Reader::new(output, format!("command `{name}`"))?;
-        let deadline = Deadline::secs(PATIENCE_SECS);
-        let said = output.next_line(deadline, "the command to be ready");
-        let said = said.map_err(|error| Failure::new("waited", error.to_string()))?;
-        let pid = said.strip_prefix(READY).and_then(|pid| pid.parse().ok());
-        let watch = pid.map(Watch::open).transpose()?.flatten();
-        let Some(watch) = watch else {
-            let title = format!("command `{name}` said `{said}`, and not the pid of a process");
-            return Err(Failure::new("waited", title));
-        };
-        check_lock(name, watch.pid(), described.lock)?;
+        let (held, pid) = first_words(name, &mut output)?;
+        let watch = hold(pid)?;
+        if !held {
+            check_lock(name, watch.pid(), described.lock)?;
+        }
         let serves = described.script.is_none();
-        Ok(Running { by: described.by.clone(), watch, orders, output, serves })
+        Ok(Running { by: described.by.clone(), watch, orders, output, serves, held })
     }
+}
+
+/// Whether a command is held, and its pid.
+fn first_words(name: &str, output: &mut Reader) -> Outcome<(bool, i32)> {
+    let deadline = Deadline::secs(PATIENCE_SECS);
+    let said = output.next_line(deadline, "the command to be ready");
+    let said = said.map_err(|error| Failure::new("waited", error.to_string()))?;
+    let after = |word: &str| said.strip_prefix(word).and_then(|pid| pid.parse().ok());
+    let held = after(HELD).map(|pid| (true, pid));
+    held.or_else(|| after(READY).map(|pid| (false, pid))).ok_or_else(|| {
+        let title = format!("command `{name}` said `{said}`, and not the pid of a process");
+        Failure::new("waited", title)
+    })
 }
 
 /// Looks whether the command has the descriptor that it is meant to have, or not to have.
@@ -122,24 +153,52 @@ fn quoted(text: &str) -> String {
 }
 
 impl Running {
+    /// Lets it become its program, which it was held before.
+    pub(super) fn goes_on(
+        &mut self,
+        name: &str,
+        described: &Command,
+        hold: impl Fn(i32) -> Outcome<Watch>,
+    ) -> Outcome<()> {
+        self.order("go on")?;
+        let (held, pid) = first_words(name, &mut self.output)?;
+        self.held = held;
+        self.watch = hold(pid)?;
+        check_lock(name, self.watch.pid(), described.lock)
+    }
+
     /// Tells it to use its claim.
     pub(super) fn uses(&mut self, name: &str) -> Outcome<()> {
+        let said = self.does(name, "use")?;
+        if said == "works" {
+            return Ok(());
+        }
+        let title = format!("command `{name}` cannot use its claim any more");
+        Err(Failure::new("S1", title).note(format!("asked to, it said `{said}`")))
+    }
+
+    /// Tells it to do something to a path.
+    pub(super) fn does_to(&mut self, name: &str, what: &str, at: &Path) -> Outcome<()> {
+        let order = format!("{what} {}", at.display());
+        let said = self.does(name, &order)?;
+        if said == "done" {
+            return Ok(());
+        }
+        let title = format!("command `{name}` could not do what it was told");
+        Err(Failure::new("command", title).note(format!("asked to `{order}`, it said `{said}`")))
+    }
+
+    /// Tells it something; answers what it says.
+    fn does(&mut self, name: &str, order: &str) -> Outcome<String> {
         if !self.serves {
             let title = format!("command `{name}` has a script of its own, and serves no orders");
             return Err(Failure::new("command", title));
         }
         self.lives(name)?;
-        self.order("use")?;
+        self.order(order)?;
         let deadline = Deadline::secs(PATIENCE_SECS);
-        let said = self.output.next_line(deadline, "the command to use its claim");
-        match said.as_deref() {
-            Ok("works") => Ok(()),
-            Ok(other) => {
-                let title = format!("command `{name}` cannot use its claim any more");
-                Err(Failure::new("S1", title).note(format!("asked to, it said `{other}`")))
-            }
-            Err(error) => Err(Failure::new("waited", error.to_string())),
-        }
+        let said = self.output.next_line(deadline, &format!("the command to `{order}`"));
+        said.map_err(|error| Failure::new("waited", error.to_string()))
     }
 
     /// Fails if it has ended.

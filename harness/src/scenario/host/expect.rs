@@ -1,7 +1,8 @@
 //! Looks whether an expectation of a story holds.
 
-use super::stage::{Stage, names_in};
+use super::stage::{Serving, Stage, names_in};
 use super::{Failure, Outcome};
+use crate::guard::ChildGuard;
 use crate::processes::process;
 use crate::scenario::story::{Expected, State};
 use crate::tree::Tree;
@@ -13,12 +14,16 @@ impl Stage<'_> {
             Expected::Claim { server, is, because } => {
                 self.expect_claim(server, *is, because.as_deref())
             }
-            Expected::Works(command) => self.running(command)?.uses(command),
-            Expected::Lives(who) => match self.servers.get(who) {
-                Some(serving) => lives(who, serving.process.pid()),
+            Expected::Works(who) => match self.servers.contains_key(who) {
+                true => self.server_works(who),
+                false => self.running(who)?.uses(who),
+            },
+            Expected::Lives(who) => match self.pid_of(who) {
+                Some(pid) => lives(who, pid),
                 None => self.running(who)?.lives(who),
             },
-            Expected::Ended(who) => match self.servers.get(who) {
+            Expected::Ended(who) => match self.pid_of(who) {
+                Some(pid) if process(pid)?.is_none_or(|info| !info.lives()) => Ok(()),
                 Some(_) => Err(Failure::new("ended", format!("`{who}` runs"))),
                 None if self.commands.contains_key(who) => self.running(who)?.gone(),
                 None => Ok(()),
@@ -66,6 +71,12 @@ impl Stage<'_> {
                 Err(Failure::new("names", title).note(names.join(", ")))
             }
         }
+    }
+
+    /// The pid of a server or a stranger that nobody has reaped.
+    fn pid_of(&self, who: &str) -> Option<i32> {
+        let stranger = || self.strangers.get(who).map(ChildGuard::pid);
+        self.servers.get(who).map(Serving::pid).or_else(stranger)
     }
 
     fn expect_claim(&self, server: &str, is: State, because: Option<&str>) -> Outcome<()> {

@@ -17,11 +17,15 @@
 mod act;
 mod command;
 mod crowd;
+mod deaths;
 mod disks;
 mod expect;
 mod files;
+mod namespaces;
 mod plant;
+mod spawn;
 mod stage;
+mod strangers;
 mod truth;
 
 use std::ops::Range;
@@ -144,7 +148,7 @@ fn tell_round(
     let whole = || story.steps.first().map_or(0..0, |step| step.span.clone());
     let set = Stage::set(story, lab, subject, round);
     let mut stage = set.map_err(|failure| failure.at(whole(), "before this"))?;
-    for step in &story.steps {
+    for step in (0..story.times).flat_map(|_| &story.steps) {
         guarded(|| stage.act(&step.action)).map_err(|f| f.at(step.span.clone(), "this step"))?;
         if stage.round_is_over() {
             break;

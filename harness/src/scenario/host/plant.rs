@@ -37,15 +37,18 @@ pub(super) fn plant(what: Planted, at: &Path, precious: &Path, short: &Path) -> 
 pub(super) fn remove(at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(metadata) if metadata.is_dir() => {
-            for entry in fs::read_dir(at)? {
-                remove(&entry?.path())?;
-            }
+            empty(at)?;
             fs::remove_dir(at)
         }
         Ok(_) => fs::remove_file(at),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Removes all that is in a directory.
+pub(super) fn empty(at: &Path) -> io::Result<()> {
+    fs::read_dir(at)?.try_for_each(|entry| remove(&entry?.path()))
 }
 
 /// Gives everything at a path and below it one time, in seconds since 1970.

@@ -46,6 +46,11 @@ pub(super) struct Stage<'s> {
     pub(super) dead: Vec<Serving>,
     pub(super) sweepers: BTreeMap<String, Process>,
     pub(super) commands: BTreeMap<String, Running>,
+    /// Copies of servers that were forked and live on with the claim.
+    pub(super) copies: BTreeMap<String, Vec<Watch>>,
+    pub(super) strangers: BTreeMap<String, ChildGuard>,
+    /// The pids of servers and commands, and their starts, also when they have ended.
+    pub(super) numbers: BTreeMap<String, (i32, u64)>,
     pub(super) claims: BTreeMap<String, Claim>,
     /// Dead claims that the next plain sweep has to remove.
     pub(super) canaries: Vec<Claim>,
@@ -74,8 +79,15 @@ pub(super) struct Serving {
     pub(super) uses: bool,
     /// What it was doing when it stopped.
     pub(super) stopped: Option<Doing>,
-    /// Copies of it that were forked and live on with the claim.
-    pub(super) copies: Vec<Watch>,
+    /// The owner, where it is not the process that was started.
+    pub(super) owner: Option<Watch>,
+}
+
+impl Serving {
+    /// The pid of the owner.
+    pub(super) fn pid(&self) -> i32 {
+        self.owner.as_ref().map_or(self.process.pid(), Watch::pid)
+    }
 }
 
 /// What a process was doing when it stopped.
@@ -84,6 +96,10 @@ pub(super) enum Doing {
     Creating,
     Closing,
     Sweeping,
+    /// Starting this command.
+    Spawning(String),
+    /// Waiting for the child that is to become this command, and is held.
+    Held(String),
 }
 
 /// A claim as it was seen.
@@ -159,6 +175,9 @@ impl<'s> Stage<'s> {
             dead: Vec::new(),
             sweepers: BTreeMap::new(),
             commands: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            strangers: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             claims: BTreeMap::new(),
             canaries: Vec::new(),
             last: Vec::new(),
@@ -175,13 +194,23 @@ impl<'s> Stage<'s> {
 
     /// Starts an actor, as a plain user if that is meant.
     pub(super) fn start_actor(&self, plain_user: bool) -> Process {
+        Process::start_by(self.actor_command(plain_user))
+    }
+
+    /// What becomes an actor.
+    pub(super) fn actor_command(&self, plain_user: bool) -> process::Command {
         let mut command = process::Command::new(&self.lab);
         command.arg("actor");
+        self.drop_rights(&mut command, plain_user);
+        command
+    }
+
+    /// Makes a plain user of who is to be one.
+    pub(super) fn drop_rights(&self, command: &mut process::Command, plain_user: bool) {
         if plain_user && rustix::process::geteuid().is_root() {
             // Without root's groups, which go with the uid.
             command.gid(PLAIN_UID).uid(PLAIN_UID);
         }
-        Process::start_by(command)
     }
 
     /// The server of the story, as it is described.
@@ -291,6 +320,10 @@ impl<'s> Stage<'s> {
         self.story.steps.iter().any(|step| match &step.action {
             Action::Start { server: own, disturbed, .. }
             | Action::Close { server: own, disturbed, .. } => own == server && disturbed.is_some(),
+            Action::Spawn { commands, disturbed, held } => {
+                let own = commands.iter().any(|command| self.command_of(command).by == server);
+                own && (disturbed.is_some() || held.is_some())
+            }
             _ => false,
         })
     }
@@ -313,7 +346,8 @@ fn is_plain(actor: &story::Actor) -> bool {
         story::Actor::Command(_)
         | story::Actor::Precious
         | story::Actor::Disk(_)
-        | story::Actor::Crowd(_) => false,
+        | story::Actor::Crowd(_)
+        | story::Actor::Stranger => false,
     }
 }
 

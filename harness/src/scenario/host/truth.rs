@@ -51,14 +51,12 @@ impl Stage<'_> {
     /// Who may still use the claim of a server, in words.
     fn users(&self, server: &str) -> Outcome<Vec<String>> {
         let mut users = Vec::new();
-        if let Some(serving) = self.servers.get(server) {
-            if serving.uses && serving.stopped.is_none() {
-                users.push(format!("server `{server}`"));
-            }
-            for copy in &serving.copies {
-                if !copy.is_gone()? {
-                    users.push(format!("a copy of server `{server}`"));
-                }
+        if self.servers.get(server).is_some_and(|serving| serving.uses) {
+            users.push(format!("server `{server}`"));
+        }
+        for copy in self.copies.get(server).into_iter().flatten() {
+            if !copy.is_gone()? {
+                users.push(format!("a copy of server `{server}`"));
             }
         }
         for (name, running) in &self.commands {
@@ -127,6 +125,8 @@ impl Stage<'_> {
         self.elsewhere.clear();
         self.locks.clear();
         self.crowds.clear();
+        self.copies.clear();
+        self.strangers.clear();
         kill_everybody()?;
         for at in std::mem::take(&mut self.mounts).into_iter().rev() {
             unmount(&at, UnmountFlags::DETACH).map_err(io::Error::from)?;

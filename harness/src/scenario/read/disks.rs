@@ -8,7 +8,7 @@ use super::{Acted, Declared, Reader};
 use crate::scenario::diagnostic::Diagnostic;
 use crate::scenario::fields::{At, Count, Fields};
 use crate::scenario::needs::Need;
-use crate::scenario::story::{Action, Actor, Crowd, Disk, DiskKind, Filler, Server};
+use crate::scenario::story::{Action, Actor, Crowd, Disk, DiskKind, Filler, Server, Sweeper};
 
 const KINDS: [(&str, DiskKind); 4] = [
     ("tmpfs", DiskKind::Tmpfs),
@@ -22,7 +22,11 @@ pub(super) fn uses_round(actor: &Actor) -> bool {
     let descriptors = match actor {
         Actor::Server(server) => server.descriptors,
         Actor::Sweeper(sweeper) => sweeper.descriptors,
-        Actor::Command(_) | Actor::Precious | Actor::Disk(_) | Actor::Crowd(_) => None,
+        Actor::Command(_)
+        | Actor::Precious
+        | Actor::Disk(_)
+        | Actor::Crowd(_)
+        | Actor::Stranger => None,
     };
     descriptors == Some(Count::Round)
 }
@@ -75,7 +79,10 @@ impl Reader<'_> {
             let title = "a claim lies on a disk or within another claim, not both";
             fields.report(Diagnostic::new("two-places", title, fields.key_span("within")));
         }
-        Some(Server { plain_user, on: on?, within: within?, descriptors })
+        let background = fields.is("in-background");
+        let surroundings = self.surroundings(fields);
+        let (on, within) = (on?, within?);
+        Some(Server { plain_user, on, within, descriptors, background, surroundings })
     }
 
     pub(super) fn disk(&self, fields: &Fields<'_>) -> Option<Disk> {
@@ -192,9 +199,17 @@ impl Reader<'_> {
                 Actor::Sweeper(sweeper) if sweeper.descriptors.is_some() => {
                     (Vec::new(), Some("no simulated process is short of descriptors"))
                 }
-                Actor::Server(_) | Actor::Command(_) | Actor::Sweeper(_) | Actor::Precious => {
-                    continue;
+                Actor::Server(Server { surroundings, .. })
+                | Actor::Sweeper(Sweeper { surroundings, .. })
+                    if surroundings.are_own() =>
+                {
+                    (vec![Need::Namespaces], None)
                 }
+                Actor::Server(_)
+                | Actor::Command(_)
+                | Actor::Sweeper(_)
+                | Actor::Precious
+                | Actor::Stranger => continue,
             };
             if lies_on(actors, name).any(|below| below == name) {
                 let title = format!("`{name}` lies on itself");
