@@ -1,6 +1,6 @@
 //! Every scenario is a case of its own, `host::<name>`, told in a cell with real processes.
 //!
-//! And each in which something has to be kept is told a second time, `host::always-gone/<name>`, with
+//! And each that tells of the living is told a second time, `host::always-gone/<name>`, with
 //! sweeps that take everything for dead: there it has to fail, or it would not notice either.
 //!
 //! A case whose needs are not met here is ignored by the runner; `mortmain-lab scenario` says why.
@@ -27,7 +27,7 @@ fn main() {
         let needs = loaded.story.iter().flat_map(|story| &story.needs);
         let ignored = needs.into_iter().any(|need| need.missing().is_some());
         let name = loaded.name.clone();
-        if loaded.story.as_ref().is_ok_and(Story::keeps_something) {
+        if loaded.story.as_ref().is_ok_and(Story::tells_of_the_living) {
             let loaded = loaded.clone();
             let name = format!("host::always-gone/{name}");
             let trial = Trial::test(name, move || tell(&loaded, Subject::AlwaysGone));

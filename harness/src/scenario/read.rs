@@ -746,7 +746,7 @@ mod tests {
         let example = example.split("```").next().expect("it has an end");
         let story = read("a/story", Path::new("story.toml"), example).expect("it is understood");
         assert_eq!(story.steps.len(), 5);
-        assert!(story.keeps_something());
+        assert!(story.tells_of_the_living());
     }
 
     #[test]

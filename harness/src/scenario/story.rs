@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use super::fields::Count;
 use super::needs::Need;
+use super::reasons::EVIDENCE;
 use crate::actor::wire::Asked;
 
 /// A story.
@@ -47,11 +48,17 @@ pub struct Story {
 }
 
 impl Story {
-    /// Whether a claim has to be kept at any time in it.
+    /// Whether it tells of something that lives: a claim that is kept for what a sweep answers to its
+    /// questions, and not for what stands in the way of a removal.
     #[must_use]
-    pub fn keeps_something(&self) -> bool {
+    pub fn tells_of_the_living(&self) -> bool {
         let expected = self.steps.iter().flat_map(|step| &step.expects);
-        expected.into_iter().any(|one| matches!(one.what, Expected::Claim { is: State::Kept, .. }))
+        expected.into_iter().any(|one| match &one.what {
+            Expected::Claim { is: State::Kept, because: Some(because), .. } => {
+                EVIDENCE.contains(&because.as_str())
+            }
+            _ => false,
+        })
     }
 }
 
