@@ -21,19 +21,22 @@ pub enum Need {
     Loop,
     /// A program of this name.
     Program(String),
-    /// Processes can be given namespaces of their own.
-    Namespaces,
+    /// Pid and mount namespaces can be made and entered.
+    Container,
+    /// Processes can be given clocks of their own.
+    TimeNamespace,
 }
 
 impl Need {
     /// The words for those without a name of their own.
-    pub(super) const WORDS: [(&'static str, Need); 6] = [
+    pub(super) const WORDS: [(&'static str, Need); 7] = [
         ("root", Need::Root),
         ("user-namespace", Need::UserNamespace),
         ("mount", Need::Mount),
         ("tmpfs", Need::Tmpfs),
         ("loop", Need::Loop),
-        ("namespaces", Need::Namespaces),
+        ("container", Need::Container),
+        ("time-namespace", Need::TimeNamespace),
     ];
 
     /// Why it is not there; `None` if it is.
@@ -51,7 +54,16 @@ impl Need {
             Need::Loop => only_root("mount a file system in a file").or_else(|| {
                 (!Path::new("/dev/loop-control").exists()).then(|| "there is no loop device".into())
             }),
-            Need::Namespaces => only_root("make namespaces").or_else(namespaces_missing),
+            Need::Container => only_root("make namespaces").or_else(|| {
+                let programs =
+                    ["unshare", "nsenter", "mount"].map(|name| Need::Program(name.into()));
+                programs.iter().find_map(Need::missing)
+            }),
+            Need::TimeNamespace => only_root("make namespaces").or_else(|| {
+                let none = !Path::new("/proc/self/ns/time").exists();
+                let none = none.then(|| "this kernel has no time namespaces".into());
+                none.or_else(|| Need::Program("unshare".into()).missing())
+            }),
             Need::Program(name) => {
                 find_program(name).is_none().then(|| format!("`{name}` is not installed"))
             }
@@ -72,14 +84,6 @@ impl fmt::Display for Need {
 fn user_namespaces_forbidden() -> Option<String> {
     let max = std::fs::read_to_string("/proc/sys/user/max_user_namespaces").ok()?;
     (max.trim() == "0").then(|| "user namespaces are forbidden here".into())
-}
-
-fn namespaces_missing() -> Option<String> {
-    let kinds = ["pid", "time"].map(|kind| Path::new("/proc/self/ns").join(kind));
-    if let Some(kind) = kinds.iter().find(|kind| !kind.exists()) {
-        return Some(format!("this kernel has no {}", kind.display()));
-    }
-    Need::Program("unshare".into()).missing()
 }
 
 /// Looks a program up as a shell does, and where administrators' programs lie.

@@ -11,11 +11,11 @@ const PLANTED_BY_COMMANDS: [Planted; 4] =
     [Planted::Fifo, Planted::Directory, Planted::File, Planted::DanglingLink];
 
 impl Reader<'_> {
-    /// The namespaces that somebody has alone.
+    /// What somebody sees of the machine that others do not see so.
     pub(super) fn surroundings(&self, fields: &Fields<'_>) -> Surroundings {
         let offset = fields.integer("boottime-offset");
         let surroundings = Surroundings {
-            own_pid_namespace: fields.is("own-pid-namespace"),
+            own_container: fields.is("own-container"),
             boottime_offset: offset.map(|at| at.value),
         };
         if surroundings.are_own() {
@@ -141,15 +141,18 @@ mod tests {
 
     #[test]
     fn a_namespace_is_a_need_that_is_declared() {
-        check(&format!("[server.a]\nown-pid-namespace = true\n{START}"), &["undeclared-need"]);
+        check(&format!("[server.a]\nown-container = true\n{START}"), &["undeclared-need"]);
         check(
             &format!("needs = [\"root\"]\n[server.a]\nboottime-offset = 1\n{START}"),
             &["undeclared-need"],
         );
-        check(&format!("needs = [\"namespaces\"]\n[server.a]\nboottime-offset = 1\n{START}"), &[]);
+        check(
+            &format!("needs = [\"time-namespace\"]\n[server.a]\nboottime-offset = 1\n{START}"),
+            &[],
+        );
         check(
             &format!(
-                "needs = [\"namespaces\"]\n[server.a]\nown-pid-namespace = true\n\
+                "needs = [\"container\"]\n[server.a]\nown-container = true\n\
                  plain-user = true\n{START}"
             ),
             &["wrong-together"],

@@ -156,17 +156,17 @@ pub struct Crowd {
 /// What a process sees of the machine, if it is not what all the others see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Whether it is the first process of a pid namespace of its own, as in a container.
-    pub own_pid_namespace: bool,
+    /// Whether it is the first process of a container of its own, which ends with it.
+    pub own_container: bool,
     /// By so many seconds its clock since the boot is ahead, in a time namespace of its own.
     pub boottime_offset: Option<i64>,
 }
 
 impl Surroundings {
-    /// Whether it has a namespace of its own.
+    /// Whether it has any namespace of its own.
     #[must_use]
     pub fn are_own(&self) -> bool {
-        self.own_pid_namespace || self.boottime_offset.is_some()
+        self.own_container || self.boottime_offset.is_some()
     }
 }
 

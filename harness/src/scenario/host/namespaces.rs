@@ -75,7 +75,7 @@ fn within(surroundings: Surroundings, actor: Command) -> Command {
     }
     let mut command = Command::new("unshare");
     command.args(["--fork", "--kill-child"]);
-    if surroundings.own_pid_namespace {
+    if surroundings.own_container {
         command.args(["--pid", "--mount-proc"]);
     }
     if let Some(offset) = surroundings.boottime_offset {

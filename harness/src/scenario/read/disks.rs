@@ -203,7 +203,9 @@ impl Reader<'_> {
                 | Actor::Sweeper(Sweeper { surroundings, .. })
                     if surroundings.are_own() =>
                 {
-                    (vec![Need::Namespaces], None)
+                    let container = surroundings.own_container.then_some(Need::Container);
+                    let clock = surroundings.boottime_offset.map(|_| Need::TimeNamespace);
+                    (container.into_iter().chain(clock).collect(), None)
                 }
                 Actor::Server(_)
                 | Actor::Command(_)
