@@ -3,6 +3,8 @@
 #[path = "host_sweep/support.rs"]
 mod support;
 
+#[path = "host_sweep/background.rs"]
+mod background;
 #[path = "host_sweep/commands.rs"]
 mod commands;
 #[path = "host_sweep/damage.rs"]

@@ -36,6 +36,8 @@ pub enum ErrorKind {
     NotStarted,
     /// The claim was given up before.
     Closed,
+    /// A sweep in the background panicked; it did not come to its end.
+    Panicked,
     /// Another system call failed.
     System,
 }
@@ -159,6 +161,9 @@ impl Error {
                 "check that the program and its working directory exist and that it may be executed"
             }
             (ErrorKind::Closed, _) => "make another claim",
+            (ErrorKind::Panicked, _) => {
+                "report it, with what it printed; a later sweep goes on where it was"
+            }
             (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
             (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",
             (_, Some(Errno::EACCES | Errno::EPERM)) => "check who owns the directory and its mode",

@@ -40,9 +40,8 @@
 //! # What it does not
 //!
 //! A process that left its command's process group *and* closed the descriptors
-//! that it inherited is not seen. Background sweeps are not built yet. The
-//! rules, with the known escapes and leaks, stand in `docs/protocol.md` of the
-//! repository.
+//! that it inherited is not seen. The rules, with the known escapes and leaks,
+//! stand in `docs/protocol.md` of the repository.
 //!
 //! # Platform
 //!
@@ -81,7 +80,9 @@ pub use self::claim::Closed;
 pub use self::error::{Error, ErrorKind};
 pub use self::evidence::{Ended, Evidence, Finding, Hindrance, Obstacle, Seen};
 #[cfg(feature = "host")]
-pub use self::face::{Child, Claim, CloseError, Command, Namespace, Unclaimed};
+pub use self::face::{
+    BackgroundSweep, Child, Claim, CloseError, Command, Namespace, SweepOptions, Unclaimed,
+};
 pub use self::fskind::FsKind;
 pub use self::grammar::{ClaimName, Place, Prefix, Random};
 pub use self::probe::{Candidate, Prober, Probes};

@@ -78,6 +78,12 @@ impl<'s, K: Kernel> Candidate<'s, K> {
         self.name
     }
 
+    /// The random part of its name.
+    #[must_use]
+    pub fn random(&self) -> Random {
+        self.parsed.random
+    }
+
     /// Where it stands in its life.
     #[must_use]
     pub fn place(&self) -> Place {

@@ -18,10 +18,13 @@ pub struct Report {
     pub prefix: Prefix,
     /// Whether nothing was to be removed.
     pub dry_run: bool,
-    /// What was seen, in the order of the listing.
+    /// What was seen, in the order in which it was looked at.
     pub entries: Vec<Entry>,
     /// How many claims belong to other users, and were left alone.
     pub foreign: u64,
+    /// How many claims were not looked at, since the sweep's time was over. The
+    /// next sweep begins elsewhere.
+    pub unseen: usize,
     /// What kept the sweep from looking at the root, or at all of it.
     pub trouble: Option<Trouble>,
 }
@@ -92,6 +95,7 @@ impl Report {
             dry_run,
             entries: Vec::new(),
             foreign: 0,
+            unseen: 0,
             trouble: None,
         }
     }
@@ -135,6 +139,10 @@ impl fmt::Display for Report {
         }
         if self.foreign > 0 {
             writeln!(f, "{}: {} of other users, left alone", self.root, self.foreign)?;
+        }
+        if self.unseen > 0 {
+            let (root, unseen) = (&self.root, self.unseen);
+            writeln!(f, "{root}: {unseen} not looked at, since the sweep's time was over")?;
         }
         Ok(())
     }

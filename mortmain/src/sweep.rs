@@ -43,6 +43,20 @@ impl<K: Kernel> Root<K> {
     /// Looks at every claim of the root's prefix, gives each its verdict, and
     /// removes what may go.
     ///
+    /// See [`Root::sweep_until`].
+    pub fn sweep_with<P: Prober<K>, R: Remover<K>>(
+        &self,
+        options: &SweepOptions,
+        prober: &mut P,
+        remover: &mut R,
+    ) -> Report {
+        self.sweep_until(options, prober, remover, &mut || false)
+    }
+
+    /// As [`Root::sweep_with`], until it is enough: that is asked after each
+    /// claim, so that a sweep with however little time looks at one. It begins
+    /// at a different place each time (b2).
+    ///
     /// A sweep does not fail: what went wrong stands in the report, and the
     /// next sweep tries again (b3).
     ///
@@ -50,18 +64,19 @@ impl<K: Kernel> Root<K> {
     /// Killed at any call, it leaves claims as they were, or tombstones that
     /// the next sweep judges again and finishes. Several sweeps at once step
     /// aside for each other.
-    pub fn sweep_with<P: Prober<K>, R: Remover<K>>(
+    pub fn sweep_until<P: Prober<K>, R: Remover<K>>(
         &self,
         options: &SweepOptions,
         prober: &mut P,
         remover: &mut R,
+        enough: &mut dyn FnMut() -> bool,
     ) -> Report {
         let mut report = Report::new(self, options.dry_run);
         let me = match self.kernel().identity() {
             Ok(me) => me,
             Err(errno) => return report.in_trouble("finding out who sweeps", errno),
         };
-        let names = match self.claims() {
+        let mut names = match self.claims() {
             Ok(names) => names,
             // CHECK(b3-never-fails): whoever starts must not fail because of what others left.
             Err(errno) => return report.in_trouble("listing the root", errno),
@@ -70,7 +85,12 @@ impl<K: Kernel> Root<K> {
             // The rest is a later sweep's, and told.
             report = report.in_trouble("listing more than a million claims", Errno::EOVERFLOW);
         }
+        let start = self.start(names.len());
+        // CHECK(b2-begins-elsewhere): killed early each time, sweeps that all begin at one end never
+        // come to the other.
+        names.rotate_left(start);
         let mut judge = Judge { root: self, me: &me, options, prober, remover };
+        let mut unseen = names.len();
         for (name, parsed) in names {
             match judge.judge(&name, parsed) {
                 Seen::Vanished => {}
@@ -79,8 +99,25 @@ impl<K: Kernel> Root<K> {
                     report.entries.push(Entry { name, place: parsed.place, outcome });
                 }
             }
+            unseen -= 1;
+            // CHECK(b2-budget): whoever gave it so much time has none left to give.
+            if enough() {
+                report.unseen = unseen;
+                break;
+            }
         }
         report
+    }
+
+    /// Where in a listing of so many to begin: at random, which needs no place
+    /// to remember anything in. Where there is nothing random, at the first.
+    fn start(&self, claims: usize) -> usize {
+        if claims < 2 {
+            return 0;
+        }
+        let number = self.kernel().random().unwrap_or(0);
+        // It fits, being below a number of that type.
+        (number % claims as u64) as usize
     }
 
     /// The claims of the root, by name, in the order of the listing.

@@ -22,7 +22,8 @@ pub struct Unclaimed<K: Kernel> {
     owner: Whoami,
     /// Open for life, so that what is removed is what was made.
     dir: Lasting<K>,
-    removed: bool,
+    /// Whether there is nothing to remove any more.
+    done: bool,
 }
 
 impl<K: Kernel> Root<K> {
@@ -43,9 +44,7 @@ impl<K: Kernel> Root<K> {
             Ok(Lasting::new(dir, stat))
         });
         match opened {
-            Ok(dir) => {
-                Ok(Unclaimed { root: self.clone(), name, random, owner, dir, removed: false })
-            }
+            Ok(dir) => Ok(Unclaimed { root: self.clone(), name, random, owner, dir, done: false }),
             Err(errno) => {
                 let _ = self.fd().rmdir(&name);
                 Err(fail(errno))
@@ -59,6 +58,11 @@ impl<K: Kernel> Unclaimed<K> {
     #[must_use]
     pub fn path(&self) -> PathBytes {
         self.root.path_of(&self.name)
+    }
+
+    /// Leaves it where it is, for good: nobody removes it any more.
+    pub fn keep(mut self) {
+        self.done = true;
     }
 
     /// Removes it, by the same walk that removes claims; answers what stood in
@@ -84,7 +88,7 @@ impl<K: Kernel> Unclaimed<K> {
         // CHECK(c4-unclaimed-ours): its name may stand for something else by now.
         let Some(stat) = named.map_err(fail)? else {
             if root.fd().stat_at(&self.name) == Err(Errno::ENOENT) {
-                self.removed = true;
+                self.done = true;
                 return Ok(alloc::vec::Vec::new());
             }
             let text = "its name stands for something else now".into();
@@ -94,7 +98,7 @@ impl<K: Kernel> Unclaimed<K> {
         let condemned = Condemned::new(root, &me, name, random, Place::Tombstone, dir, stat);
         Ok(match condemned.demolish_unclaimed() {
             Removal::Removed => {
-                self.removed = true;
+                self.done = true;
                 alloc::vec::Vec::new()
             }
             Removal::Kept(obstacle) => alloc::vec![obstacle],
@@ -105,7 +109,7 @@ impl<K: Kernel> Unclaimed<K> {
 
 impl<K: Kernel> Drop for Unclaimed<K> {
     fn drop(&mut self) {
-        if !self.removed {
+        if !self.done {
             // Nobody can be told; what is left is as after a kill.
             let _ = self.remove();
         }

@@ -104,3 +104,14 @@ fn a_forked_child_does_not_remove_what_is_unclaimed() {
         assert!(fs::metadata(path).unwrap().is_dir());
     });
 }
+
+#[test]
+fn an_unclaimed_directory_that_is_kept_stays_whatever_comes() {
+    in_cell(|| {
+        let ground = ground();
+        let kept = ground.namespace().create_unclaimed().unwrap().keep();
+        fs::write(kept.join("log"), "text").unwrap();
+        assert!(ground.sweep().entries.is_empty());
+        assert_eq!(fs::read_to_string(kept.join("log")).unwrap(), "text");
+    });
+}

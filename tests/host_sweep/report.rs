@@ -4,11 +4,11 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 
-use mortmain::protocol::SweepOptions;
+use mortmain::protocol;
 use mortmain::sys::{Call, Errno, Host, PathBytes};
 use mortmain::{
     Candidate, Condemned, Evidence, Finding, Hindrance, Obstacle, Outcome, Place, Prober, Probes,
-    Removal, Remover, Removes,
+    Removal, Remover, Removes, SweepOptions,
 };
 use mortmain_harness::ground::{PREFIX, is_root, names_in, outcome, sentence};
 use mortmain_harness::intercept::Intercept;
@@ -67,7 +67,7 @@ fn a_sweep_that_cannot_begin_says_why_and_touches_nothing() {
         {
             let kernel =
                 Intercept::refusing(Host, Errno::EMFILE, move |call: &Call| call.word() == word);
-            let report = ground.over(&kernel).sweep(&SweepOptions::default());
+            let report = ground.over(&kernel).sweep(&protocol::SweepOptions::default());
             let expected = format!(
                 "{}: {what} failed: too many open files in this process (EMFILE)\n",
                 ground.root().display()
@@ -173,7 +173,8 @@ fn a_probe_that_cannot_tell_and_a_removal_that_fails_stop_nothing_else() {
         let claims = [(); 4].map(|()| ground.dead());
         let name = |at: usize| claims[at].file_name().unwrap().as_encoded_bytes();
         let (mut doubtful, mut clumsy) = (Doubtful(name(0)), Clumsy(name(1)));
-        let report = ground.namespace().sweep_with(false, &mut doubtful, &mut clumsy);
+        let report =
+            ground.namespace().sweep_with(&SweepOptions::default(), &mut doubtful, &mut clumsy);
         assert_eq!(sentence(&report, &claims[0]), "kept: a prober of the caller's own says so");
         let expected = "removed in part: removing `files/stuck` failed: input/output error (EIO)";
         assert_eq!(sentence(&report, &claims[1]), expected);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mortmain::Proof::{Alive, CannotTell, Gone};
-use mortmain::{Outcome, Proof, Question, Removes};
+use mortmain::{Outcome, Proof, Question, Removes, SweepOptions};
 use mortmain_harness::answers::Answers;
 use mortmain_harness::ground::{Ground, Owned, names_in, outcome};
 use mortmain_harness::scripts::RUNS_ON;
@@ -37,7 +37,11 @@ fn of_27_answers_one_removes_and_with_the_lease_not_gone_nothing_else_is_asked()
                     if row == (Gone, Gone, Gone) {
                         continue;
                     }
-                    let report = ground.namespace().sweep_with(false, &mut answers, &mut Removes);
+                    let report = ground.namespace().sweep_with(
+                        &SweepOptions::default(),
+                        &mut answers,
+                        &mut Removes,
+                    );
                     let kept = matches!(outcome(&report, &claim), Outcome::Kept(_));
                     assert!(kept, "{row:?}: {report}");
                     assert_eq!(names_in(&claim), ["commands", "files", "released"], "{row:?}");
@@ -48,7 +52,8 @@ fn of_27_answers_one_removes_and_with_the_lease_not_gone_nothing_else_is_asked()
             }
         }
         let mut answers = Answers { commands: Some(Gone), ..Answers::but_for_commands() };
-        let report = ground.namespace().sweep_with(false, &mut answers, &mut Removes);
+        let report =
+            ground.namespace().sweep_with(&SweepOptions::default(), &mut answers, &mut Removes);
         assert!(matches!(outcome(&report, &claim), Outcome::Removed(_)), "{report}");
         assert_eq!(ground.names(), [""; 0]);
     });

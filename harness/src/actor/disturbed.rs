@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use mortmain::protocol::{self, Root};
-use mortmain::sys::{Answer, Host, PathBytes, Reply};
+use mortmain::sys::{Answer, Host, Kernel, PathBytes, Reply};
 use mortmain::{Error, ErrorKind, Prefix};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::play::{next_order, say};
 use super::wire::{Disturbance, Order, Said, VERSION, What};
-use crate::faults::{Hook, Step, Tapped};
+use crate::faults::{FromTheFirst, Hook, Step, Tapped};
 
 /// The real kernel, whose calls can be disturbed.
 pub(super) type Tap = Tapped<Host, Disturbing>;
@@ -54,7 +54,7 @@ impl Hook for Disturbing {
     }
 }
 
-fn kill_self() -> ! {
+pub(super) fn kill_self() -> ! {
     // It fails for no process that may signal itself.
     let _sent = kill_process(getpid(), Signal::KILL);
     loop {
@@ -76,11 +76,25 @@ fn wait_for_continue() {
 
 /// Opens a root over a kernel whose calls can be disturbed.
 pub(super) fn tapped_root(prefix: &str, root: &Path) -> Result<(Tap, Root<Tap>), Refusal> {
-    let kernel = Tapped::new(Host, Disturbing::default());
+    let tap = Tapped::new(Host, Disturbing::default());
+    let root = open(&tap, prefix, root)?;
+    Ok((tap, root))
+}
+
+/// The same for one sweep, which begins at the first claim, so that positions stay what they are.
+pub(super) fn tapped_root_to_sweep(
+    prefix: &str,
+    root: &Path,
+) -> Result<(Tap, Root<FromTheFirst<Tap>>), Refusal> {
+    let tap = Tapped::new(Host, Disturbing::default());
+    let root = open(&FromTheFirst::new(tap.clone()), prefix, root)?;
+    Ok((tap, root))
+}
+
+fn open<K: Kernel>(kernel: &K, prefix: &str, root: &Path) -> Result<Root<K>, Refusal> {
     let path = PathBytes::from(root.as_os_str().as_bytes());
     let prefix = Prefix::new(prefix).ok_or(Refusal::Prefix)?;
-    let root = Root::open(&kernel, path, prefix)?;
-    Ok((kernel, root))
+    Ok(Root::open(kernel, path, prefix)?)
 }
 
 /// Why a root was not opened.

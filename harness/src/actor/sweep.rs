@@ -3,32 +3,35 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use mortmain::protocol::SweepOptions;
+use mortmain::protocol;
 use mortmain::sys::{Errno, Kernel};
 use mortmain::{
     Condemned, Entry, Error, Findings, Hindrance, Namespace, Obstacle, Outcome as Became, Proof,
-    Removal, Remover, Removes, Report,
+    Removal, Remover, Removes, Report, SweepOptions,
 };
 
-use super::disturbed::{Refusal, tapped_root};
+use super::disturbed::{Refusal, kill_self, tapped_root_to_sweep};
 use super::wire::{Asked, Judged, Outcome, Subject, SweepHow, Swept};
 use crate::answers::Answers;
 
 /// Sweeps, and tells the report.
 pub(super) fn sweep(id: u64, prefix: &str, root: &Path, how: &SweepHow) -> Result<Swept, Refusal> {
     let mut answers = answers(how);
-    let mut remover = Refuses { names: how.not_removed.iter().cloned().collect() };
+    let names = how.not_removed.iter().cloned().collect();
+    let mut remover = Refuses { names, dies_after_one: how.dies_after_one };
     let report = match (&how.disturbed, is_plain(how)) {
         (Some(_), _) => {
-            let (tap, root) = tapped_root(prefix, root)?;
+            let (tap, root) = tapped_root_to_sweep(prefix, root)?;
             tap.with_hook(|hook| hook.arm(id, how.disturbed));
-            let options = SweepOptions { dry_run: how.dry_run, ..SweepOptions::default() };
+            let options = protocol::SweepOptions { dry_run: how.dry_run, ..Default::default() };
             root.sweep_with(&options, &mut answers, &mut remover)
         }
+        (None, true) if how.beside => namespace(prefix, root)?.sweep_in_background().join()?,
         (None, true) => namespace(prefix, root)?.sweep(),
         (None, false) => {
             let namespace = namespace(prefix, root)?;
-            namespace.sweep_with(how.dry_run, &mut answers, &mut remover)
+            let options = SweepOptions { dry_run: how.dry_run, ..SweepOptions::default() };
+            namespace.sweep_with(&options, &mut answers, &mut remover)
         }
     };
     Ok(told(&report))
@@ -44,6 +47,7 @@ fn is_plain(how: &SweepHow) -> bool {
         && !how.dry_run
         && how.cannot_tell.is_empty()
         && how.not_removed.is_empty()
+        && !how.dies_after_one
 }
 
 fn answers(how: &SweepHow) -> Answers {
@@ -57,9 +61,10 @@ fn answers(how: &SweepHow) -> Answers {
     }
 }
 
-/// Fails to remove some claims.
+/// Fails to remove some claims, or is killed after it has removed one.
 struct Refuses {
     names: BTreeSet<String>,
+    dies_after_one: bool,
 }
 
 impl<K: Kernel> Remover<K> for Refuses {
@@ -68,7 +73,11 @@ impl<K: Kernel> Remover<K> for Refuses {
             let what = Hindrance::Call { what: "removing", errno: Errno::EIO };
             return Removal::Kept(Obstacle { path: Default::default(), what });
         }
-        Removes.remove(claim)
+        let removal = Removes.remove(claim);
+        if self.dies_after_one && removal == Removal::Removed {
+            kill_self();
+        }
+        removal
     }
 }
 

@@ -148,6 +148,10 @@ pub struct SweepHow {
     pub cannot_tell: Vec<Asked>,
     /// The claims, by the whole name, whose removal fails.
     pub not_removed: Vec<String>,
+    /// Sweep in the background, and wait for that.
+    pub beside: bool,
+    /// Be killed by a SIGKILL of one's own when a claim is removed.
+    pub dies_after_one: bool,
     /// What is to happen meanwhile.
     pub disturbed: Option<Disturbance>,
 }
@@ -366,6 +370,16 @@ impl FromStr for Order {
             "sweep" => {
                 let (prefix, root) = place()?;
                 Order::Sweep { prefix, root, how: SweepHow::default() }
+            }
+            "sweep-beside" => {
+                let (prefix, root) = place()?;
+                let how = SweepHow { beside: true, ..SweepHow::default() };
+                Order::Sweep { prefix, root, how }
+            }
+            "sweep-and-die" => {
+                let (prefix, root) = place()?;
+                let how = SweepHow { dies_after_one: true, ..SweepHow::default() };
+                Order::Sweep { prefix, root, how }
             }
             "fork-exit" => Order::ForkExit,
             "fork-stay" => Order::ForkStay,

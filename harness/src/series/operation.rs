@@ -8,7 +8,7 @@ use mortmain::sys::{Host, HostChild, HostProgram, Wait};
 
 use super::Fault;
 use super::stage::{Lifeline, Stage, ended_command, furnish, kill_owner, kill_self, open_root};
-use crate::faults::{Armed, FaultyChild, Fired, Hook, Tapped};
+use crate::faults::{Armed, FaultyChild, Fired, FromTheFirst, Hook, Tapped};
 
 /// What is killed and failed at each of its calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -154,7 +154,8 @@ impl Operation {
             | Operation::SweepTombstone
             | Operation::SweepInUse => {
                 kernel.with_hook(Armed::arm);
-                let root: Result<Root<_>, _> = open_root(kernel, &stage.root);
+                let kernel = FromTheFirst::new(kernel.clone());
+                let root: Result<Root<_>, _> = open_root(&kernel, &stage.root);
                 Ok(root.map_err(|error| error.to_string()).and_then(|root| {
                     let report = root.sweep(&SweepOptions::default());
                     let trouble = report.trouble.map(|trouble| format!("{} failed", trouble.what));

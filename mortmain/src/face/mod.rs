@@ -5,6 +5,7 @@
 
 mod claim;
 mod command;
+mod sweep;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,13 +15,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use self::claim::{Claim, CloseError};
 pub use self::command::{Child, Command};
+pub use self::sweep::{BackgroundSweep, SweepOptions};
 use crate::error::{Error, ErrorKind};
 use crate::evidence::Obstacle;
 use crate::grammar::{Prefix, Random};
-use crate::probe::{Prober, Probes};
-use crate::protocol::{self, Root, SweepOptions};
-use crate::remove::{Remover, Removes};
-use crate::report::Report;
+use crate::protocol::{self, Root};
 use crate::sys::{Host, PathBytes};
 use std::prelude::rust_2024::*;
 
@@ -131,35 +130,6 @@ impl Namespace {
         let path = path_buf(inner.path());
         Ok(Unclaimed { inner, path })
     }
-
-    /// Judges every claim here and removes what may go; see the report for
-    /// what became of each. A sweep does not fail and does not wait.
-    ///
-    /// # Crash behaviour
-    /// Killed at any system call, it leaves claims whole, or tombstones that
-    /// the next sweep finishes.
-    pub fn sweep(&self) -> Report {
-        self.sweep_with(false, &mut Probes, &mut Removes)
-    }
-
-    /// As [`Namespace::sweep`], but removes nothing. The locks of dead claims
-    /// are still taken for a moment.
-    pub fn dry_run(&self) -> Report {
-        self.sweep_with(true, &mut Probes, &mut Removes)
-    }
-
-    /// As [`Namespace::sweep`], with a prober and a remover of the caller's
-    /// own in the place of the real ones: for tests of what the caller does
-    /// when a probe cannot tell or a removal fails.
-    pub fn sweep_with<P: Prober<Host>, R: Remover<Host>>(
-        &self,
-        dry_run: bool,
-        prober: &mut P,
-        remover: &mut R,
-    ) -> Report {
-        let options = SweepOptions { dry_run, holding: holding().clone() };
-        self.root.sweep_with(&options, prober, remover)
-    }
 }
 
 /// A directory that no sweep ever looks at; see
@@ -176,6 +146,13 @@ impl Unclaimed {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Leaves it where it is, for good: nobody removes it any more.
+    #[must_use]
+    pub fn keep(self) -> PathBuf {
+        self.inner.keep();
+        self.path
     }
 
     /// Removes it; answers what stood in the way, and can then be asked again.

@@ -561,6 +561,7 @@ impl Stage<'_> {
             cannot_tell: described.cannot_tell.clone(),
             not_removed: claims.map(|claim| format!("{PREFIX}-{}", claim.random)).collect(),
             disturbed: self.disturbance(disturbed),
+            ..SweepHow::default()
         };
         Order::Sweep { prefix: PREFIX.into(), root, how }
     }
