@@ -129,6 +129,15 @@ impl Error {
         }
     }
 
+    /// The cause alone, in words, without what was being done to what.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match &self.0.cause {
+            Cause::Errno(errno) => alloc::format!("{errno}"),
+            Cause::Text(text) => text.clone(),
+        }
+    }
+
     /// What the reader can do about it.
     #[must_use]
     pub fn advice(&self) -> &'static str {
@@ -182,11 +191,7 @@ impl fmt::Display for Error {
         if let Some(about) = &self.0.about {
             write!(f, "{about:?}: ")?;
         }
-        match &self.0.cause {
-            Cause::Errno(errno) => write!(f, "{errno}")?,
-            Cause::Text(text) => f.write_str(text)?,
-        }
-        write!(f, "; {}", self.advice())
+        write!(f, "{}; {}", self.reason(), self.advice())
     }
 }
 

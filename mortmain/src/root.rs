@@ -2,9 +2,12 @@
 
 use alloc::sync::Arc;
 
+use crate::claim::{OWNER, RELEASED};
 use crate::error::{Error, ErrorKind};
+use crate::evidence::Seen;
 use crate::fskind::FsKind;
 use crate::grammar::Prefix;
+use crate::record::decode_owner;
 use crate::sys::{Answer, Errno, Fd, Kernel, KernelExt, Lasting, Name, PathBytes, Stat};
 
 /// An open root. It is opened once, so that a link on the way to it cannot be
@@ -64,6 +67,19 @@ impl<K: Kernel> Root<K> {
 
     pub(crate) fn path_of(&self, name: &Name) -> PathBytes {
         self.shared.path.join(name.bytes())
+    }
+
+    /// Who is recorded as the owner of the claim of this name, for people to
+    /// read; `None` where there is no record of it. It proves nothing: in
+    /// another pid namespace the number is another process's.
+    #[must_use]
+    pub fn recorded_owner(&self, name: &Name) -> Option<Seen> {
+        let claim = self.prefix().parse(name)?;
+        let dir = self.fd().open_dir(name).ok()?;
+        let mut texts = [OWNER, RELEASED].into_iter().map(|part| dir.readlink(&Name::fixed(part)));
+        let record = decode_owner(&texts.find_map(Answer::ok)?)?;
+        let owner = Seen { pid: record.process.pid, program: record.program };
+        (record.random == claim.random).then_some(owner)
     }
 
     /// The kind of file system, if its locks prove anything.

@@ -17,10 +17,10 @@ pub use self::claim::{Claim, CloseError};
 pub use self::command::{Child, Command};
 pub use self::sweep::{BackgroundSweep, SweepOptions};
 use crate::error::{Error, ErrorKind};
-use crate::evidence::Obstacle;
+use crate::evidence::{Obstacle, Seen};
 use crate::grammar::{Prefix, Random};
 use crate::protocol::{self, Root};
-use crate::sys::{Host, PathBytes};
+use crate::sys::{Host, Name, PathBytes};
 use std::prelude::rust_2024::*;
 
 /// The claims that this process holds, whatever namespace made them: a claim
@@ -98,6 +98,14 @@ impl Namespace {
     #[must_use]
     pub fn root(&self) -> PathBuf {
         path_buf(self.root.path().clone())
+    }
+
+    /// Who is recorded as the owner of a claim that a report names, for people
+    /// to read; `None` where there is no record of it. It proves nothing: in
+    /// another pid namespace the number is another process's.
+    #[must_use]
+    pub fn recorded_owner(&self, claim: &Name) -> Option<Seen> {
+        self.root.recorded_owner(claim)
     }
 
     /// Makes a claim, owned by this process.

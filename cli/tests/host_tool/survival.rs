@@ -1,0 +1,107 @@
+//! `mortmain run` that is killed: its command lives on in a directory that nobody takes, and after
+//! the command's end the next run takes it.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use mortmain_harness::ground::names_in;
+use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::scratch::scratch_root;
+
+use crate::support::{TOOL, hold, in_cell, kill, ran, run_in, said, soon};
+
+#[test]
+fn the_command_of_a_killed_run_keeps_its_directory_and_after_its_end_the_next_run_takes_it() {
+    in_cell(|| {
+        let root = scratch_root();
+        let script = "cd $TMPDIR; echo alive > canary; mkfifo never; echo $$; echo $TMPDIR; \
+                      read x <never";
+        let mut first = ChildGuard::spawn(run_in(&root, &[], script)).unwrap();
+        let command = hold(&said(&mut first, "the command's pid"));
+        let directory = said(&mut first, "its directory");
+        first.kill_hard().unwrap();
+
+        for _ in 0..2 {
+            let next = ran(run_in(&root, &["--verbose"], "true"));
+            let [told] = &next.lines[..] else { panic!("{next:#?}") };
+            assert!(told.contains(": kept: the lock of command 0 is held"), "{told}");
+            let canary = fs::read_to_string(Path::new(&directory).join("canary"));
+            assert_eq!(canary.unwrap(), "alive\n");
+        }
+
+        kill(&command);
+        let last = ran(run_in(&root, &["--verbose"], "true"));
+        let [told] = &last.lines[..] else { panic!("{last:#?}") };
+        assert!(told.contains("`mortmain` has ended; its command has ended"), "{told}");
+        assert!(names_in(&root).is_empty());
+    });
+}
+
+/// Numbers that look random, all from one seed (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % end
+    }
+}
+
+/// `MORTMAIN_SEED`, or a fresh one.
+fn seed() -> u64 {
+    if let Ok(text) = std::env::var("MORTMAIN_SEED") {
+        return text.parse().expect("a seed is a decimal number");
+    }
+    let mut bytes = [0; 8];
+    fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).unwrap();
+    u64::from_ne_bytes(bytes)
+}
+
+/// Steps of the suite; each says a line.
+const STEPS: u64 = 12;
+
+#[test]
+fn a_suite_that_is_killed_anywhere_leaves_nothing_after_the_next_run() {
+    in_cell(|| {
+        let seed = seed();
+        println!("again with MORTMAIN_SEED={seed}");
+        let mut numbers = Numbers(seed);
+        let (root, outside) = (scratch_root(), scratch_root());
+        fs::write(outside.join("precious"), "text").unwrap();
+        // What tests leave: files, directories nobody may enter, links outwards, runs inside.
+        let suite = format!(
+            "echo $$; cd $TMPDIR; for step in $(seq {STEPS}); do \
+             mkdir dir-$step; echo $step > dir-$step/file; ln -s {} dir-$step/link; \
+             chmod 000 dir-$step; \
+             if [ $((step % 4)) = 0 ]; then {TOOL} run -- sh -c 'echo > $TMPDIR/inner'; fi; \
+             echo step $step; done",
+            outside.display()
+        );
+        for round in 0..12 {
+            // Past the steps lies the end; at 0, nobody knows how far it has come.
+            let after = numbers.below(STEPS + 3);
+            let with_command = numbers.below(2) == 0;
+            println!("round {round}: after {after} lines, with its command: {with_command}");
+            let mut run = ChildGuard::spawn(run_in(&root, &[], &suite)).unwrap();
+            let lines: Vec<String> =
+                (0..after.min(STEPS + 1)).map(|_| said(&mut run, "a line of the suite")).collect();
+            let command = lines.first().and_then(|pid| {
+                mortmain_harness::wait::Watch::open(pid.parse().expect("it is a pid")).unwrap()
+            });
+            run.kill_hard().unwrap();
+            if let Some(command) = command.filter(|_| with_command) {
+                kill(&command);
+            }
+            // When nobody holds its output any more, the suite has ended, or was killed.
+            run.lines().expect_eof(soon(), "the end of the suite").unwrap();
+
+            let next = ran(run_in(&root, &["--verbose"], "true"));
+            assert!(names_in(&root).is_empty(), "{next:#?}");
+            assert_eq!(fs::read_to_string(outside.join("precious")).unwrap(), "text");
+        }
+    });
+}
