@@ -10,6 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use nix::errno::Errno;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpgrp, getpid};
@@ -73,13 +74,15 @@ pub(crate) struct Job {
     in_foreground: bool,
     /// Whether the next SIGTSTP is one that we have sent to our own group.
     own_stop: bool,
+    /// Whether the terminal, while it was ours, has interrupted us and our group.
+    interrupted: bool,
 }
 
 impl Job {
     /// A command that was just started.
     pub(crate) fn new(process: Process, terminal: Option<Terminal>, in_foreground: bool) -> Job {
         let group = process.pid();
-        Job { process, group, terminal, in_foreground, own_stop: false }
+        Job { process, group, terminal, in_foreground, own_stop: false, interrupted: false }
     }
 
     /// Waits for the command's end, and does for it meanwhile what a shell does for a job.
@@ -108,12 +111,29 @@ impl Job {
         }
     }
 
-    /// Whether the command was in the foreground of a terminal.
-    pub(crate) fn had_terminal(&self) -> bool {
-        self.terminal.is_some() && self.in_foreground
+    /// Ends as the command did that somebody at the terminal interrupted: by the same signal, so
+    /// that a shell ends its loop or its script, too. Returns where that does not end us.
+    pub(crate) fn end_with_it(&self, status: ExitStatus) {
+        let by = status.signal().and_then(|signal| Signal::try_from(signal).ok());
+        let Some(by @ (Signal::SIGINT | Signal::SIGQUIT)) = by else { return };
+        // The first process of a container does not end by a signal.
+        if self.terminal.is_none() || getpid() == Pid::from_raw(1) {
+            return;
+        }
+        // Our memory is not what somebody wants to look at.
+        let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+        if self.interrupted {
+            let _ = kill(getpid(), by);
+        } else if self.in_foreground {
+            // The terminal knew the command's group alone, and would have told ours as well.
+            let _ = killpg(getpgrp(), by);
+        }
     }
 
-    fn pass_on(&self, signal: Signal) {
+    fn pass_on(&mut self, signal: Signal) {
+        if matches!(signal, Signal::SIGINT | Signal::SIGQUIT) {
+            self.interrupted = self.terminal.as_ref().is_some_and(Terminal::is_ours);
+        }
         // It was not reaped, so the number is still its own; but it may have left the group.
         if killpg(self.group, signal) == Err(Errno::ESRCH) {
             let _ = kill(self.group, signal);
@@ -187,21 +207,5 @@ impl Job {
             let Some(orphan) = ended else { return };
             let _ = waitid(Id::Pid(orphan), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG);
         }
-    }
-}
-
-/// Ends as the command did whom somebody at the terminal interrupted: by the same signal, and with
-/// our group, which the terminal would have interrupted as well. So a shell stops its script, too.
-/// Returns where the signal does not end us.
-pub(crate) fn interrupted_with_it(status: ExitStatus) {
-    let Some(signal @ (2 | 3)) = status.signal() else { return };
-    // The first process of a container does not end by a signal.
-    if getpid() == Pid::from_raw(1) {
-        return;
-    }
-    // Its memory is not what somebody wants to look at.
-    let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0);
-    if let Ok(signal) = Signal::try_from(signal) {
-        let _ = killpg(getpgrp(), signal);
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use mortmain::{BackgroundSweep, Claim, Closed, ErrorKind, Namespace, Unclaimed};
 
 use crate::exit::{Exit, Failure, RUN_TABLE};
-use crate::job::{Job, Listener, interrupted_with_it};
+use crate::job::{Job, Listener};
 use crate::output::{note, several, warn};
 use crate::place::Place;
 use crate::process::Process;
@@ -96,9 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Failure> {
     let own = directory.name();
     options.finish(directory);
     options.tell(sweep, own.as_deref());
-    if job.had_terminal() {
-        interrupted_with_it(status);
-    }
+    job.end_with_it(status);
     Ok(Exit::Command(code(status)))
 }
 

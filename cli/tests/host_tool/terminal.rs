@@ -146,6 +146,20 @@ fn ctrl_c_interrupts_a_script_around_the_command_as_well() {
 }
 
 #[test]
+fn ctrl_c_ends_a_loop_also_where_the_command_has_not_got_the_terminal() {
+    in_cell(|| {
+        let mut seat = Seat::at(&BASH);
+        let stays = "mkfifo $TMPDIR/never; exec 3<>$TMPDIR/never; echo ready >&2; read x <&3";
+        let one = format!("$RUN sh -c '{stays}' >/dev/null");
+        seat.types(&format!("for i in 1 2; do {one}; echo next; done\n"));
+        seat.sees("ready");
+        seat.types(CTRL_C);
+        let line = seat.sees_where("who goes on", |line| ["next", "prompt"].contains(&line));
+        assert_eq!(line.trim_end(), "prompt");
+    });
+}
+
+#[test]
 fn a_command_that_handles_ctrl_c_goes_on() {
     in_cell(|| {
         let mut seat = Seat::at(&BASH);
