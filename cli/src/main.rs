@@ -137,6 +137,17 @@ mod tests {
     }
 
     #[test]
+    fn help_is_as_it_was() {
+        let mut whole = Cli::command().term_width(100);
+        whole.build();
+        for name in ["run", "list", "sweep", "completions", "man"] {
+            let command = whole.find_subcommand_mut(name).expect("it is there");
+            insta::assert_snapshot!(name, command.render_long_help().to_string());
+        }
+        insta::assert_snapshot!("mortmain", whole.render_long_help().to_string());
+    }
+
+    #[test]
     fn every_command_has_examples_and_exit_codes_in_its_help() {
         let mut whole = Cli::command();
         for name in ["run", "list", "sweep"] {

@@ -13,9 +13,9 @@ use crate::verdict::{Line, Word, exit, summary, summary_line};
 
 const EXAMPLES: &str = "\
 Examples:
-  mortmain sweep                            what killed runs left behind
-  mortmain sweep --dry-run --prefix my-tool what would go of a program that uses the library
-  mortmain sweep --budget 2s --root /var/tmp
+  mortmain sweep                              what killed runs left behind
+  mortmain sweep --budget 2s --root /var/tmp  elsewhere, and not for longer than that
+  mortmain sweep --dry-run --prefix my-tool   what would go of a program that uses the library
 
 A sweep never waits, and removes nothing that may be in use. With a budget it stops after the claim
 that it is at when the time is over; the next one begins at another place.";

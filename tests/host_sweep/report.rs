@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 
 use mortmain::protocol;
-use mortmain::sys::{Call, Errno, Host, PathBytes};
+use mortmain::sys::{Call, Errno, Host, Name, PathBytes};
 use mortmain::{
     Candidate, Condemned, Evidence, Finding, Hindrance, Obstacle, Outcome, Place, Prober, Probes,
     Removal, Remover, Removes, SweepOptions,
@@ -54,6 +54,37 @@ fn a_report_is_one_sentence_for_each_claim_and_a_count_of_strangers() {
         assert!(report.entries.iter().all(|entry| entry.place == Place::Published));
         let root = PathBytes::from(ground.root().as_os_str().as_encoded_bytes());
         assert_eq!((&report.root, report.prefix.text()), (&root, PREFIX));
+    });
+}
+
+#[test]
+fn who_is_recorded_as_an_owner_can_be_asked_of_any_claim() {
+    in_cell(|| {
+        let ground = ground();
+        let mut owned = ground.owned();
+        let copy = ground.root().join("t-abcdefghij27");
+        fs::create_dir(&copy).unwrap();
+        std::os::unix::fs::symlink(
+            fs::read_link(owned.claim.join("owner")).unwrap(),
+            copy.join("owner"),
+        )
+        .unwrap();
+        let empty = ground.root().join("t-abcdefghij22");
+        fs::create_dir(&empty).unwrap();
+        let recorded = |claim: &std::path::Path| {
+            let name = Name::new(claim.file_name().unwrap().as_encoded_bytes()).unwrap();
+            ground.namespace().recorded_owner(&name).map(|seen| (seen.pid.0, seen.program))
+        };
+        let owner = Some((owned.actor.pid(), b"mortmain-lab".to_vec()));
+        assert_eq!(recorded(&owned.claim), owner);
+        assert_eq!(recorded(&copy), None, "its record is another claim's");
+        assert_eq!(recorded(&empty), None);
+        assert_eq!(recorded(&ground.root().join("t-other")), None);
+        let command = owned.actor.spawn(RUNS_ON);
+        owned.actor.said("the script's line");
+        owned.actor.must("release", "released");
+        assert_eq!(recorded(&owned.claim), owner, "under the record's other name");
+        kill(&command);
     });
 }
 

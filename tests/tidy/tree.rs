@@ -127,8 +127,9 @@ fn walk(root: &Path, below: &str, files: &mut Vec<File>) {
             if !is_left_out(&entry.path(), name) {
                 walk(root, &path, files);
             }
-        } else if kind.is_symlink() || kind.is_fifo() || kind.is_socket() {
-            // A link leads elsewhere, and to open a FIFO is to wait.
+        } else if kind.is_symlink() || kind.is_fifo() || kind.is_socket() || path == ".git" {
+            // A link leads elsewhere, and to open a FIFO is to wait. In a second work tree `.git` is
+            // a file, which says where the machine has the first.
             continue;
         } else if let Some(file) = read(&entry.path(), path) {
             files.push(file);
