@@ -151,7 +151,12 @@ fn tell_round(
     for step in (0..story.times).flat_map(|_| &story.steps) {
         guarded(|| stage.act(&step.action)).map_err(|f| f.at(step.span.clone(), "this step"))?;
         if stage.round_is_over() {
-            break;
+            if story.rounds_max.is_some() {
+                break;
+            }
+            // Broken off here, it would seem to hold.
+            let title = "it ended before the call at which something was to happen";
+            return Err(Failure::new("no-call", title).at(step.span.clone(), "this step"));
         }
         guarded(|| stage.check_truth()).map_err(|f| f.at(step.span.clone(), "after this step"))?;
         for expected in &step.expects {
