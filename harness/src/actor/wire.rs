@@ -128,6 +128,7 @@ pub enum Order {
         /// So many as they are.
         whole: u64,
         /// So many as they are while they are being made.
+        #[serde(rename = "half-made")]
         half_made: u64,
     },
     /// Exit, by way of the destructors.
