@@ -14,7 +14,7 @@ use crate::output::{Output, several};
 /// What to explore.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Switch a rule off, to see what it is for: l3, p1, p2 or r2
+    /// Switch a rule off, to see what it is for: l3, l4, p1, p2 or r2
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Option<Without>,
     /// Sweeps that run at the same time [default: 2, or 1 without a rule]

@@ -9,6 +9,8 @@ mod background;
 mod commands;
 #[path = "host_sweep/damage.rs"]
 mod damage;
+#[path = "host_sweep/evidence.rs"]
+mod evidence;
 #[path = "host_sweep/lease.rs"]
 mod lease;
 #[path = "host_sweep/namespaces.rs"]
@@ -23,3 +25,5 @@ mod report;
 mod table;
 #[path = "host_sweep/together.rs"]
 mod together;
+#[path = "host_sweep/word.rs"]
+mod word;

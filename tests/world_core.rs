@@ -118,6 +118,25 @@ fn every_end_of_a_command_that_leaves_a_child_in_its_group_holds() {
     check_every_end(Manner::LeavesChild, &ends);
 }
 
+/// A daemon by the book is seen by its cookie alone; and not by the first list of processes, if the
+/// command that forks it ends before it is looked at.
+#[test]
+fn every_end_of_a_command_that_leaves_a_daemon_without_descriptors_holds() {
+    let ends = [Then::Idle, Then::Exit, Then::Close, Then::WaitAndClose];
+    check_every_end(Manner::Escapes, &ends);
+}
+
+#[test]
+fn without_l4_a_sweep_takes_a_claim_from_a_daemon_that_closed_everything() {
+    let found = check_finds(Without::L4.shown_by(), "S1");
+    let Failure::Violation(Violation::InUse { by, users, .. }) = &found.failure else {
+        unreachable!("the property is S1");
+    };
+    assert_eq!(by.program, "sweep");
+    assert!(users.iter().all(|user| user.program == "command"), "{found}");
+    assert_eq!(kills(&found), 1, "{found}");
+}
+
 #[test]
 fn without_l3_a_sweep_takes_a_claim_from_a_command() {
     let found = check_finds(Without::L3.shown_by(), "S1");
@@ -162,16 +181,12 @@ fn a_search_repeats_exactly() {
 }
 
 #[test]
-fn merging_private_steps_changes_no_verdict() {
-    for without in [Without::Nothing, Without::L3, Without::P1, Without::R2, Without::P2] {
-        let manner = match without {
-            Without::P1 => Manner::LeavesDaemon,
-            Without::P2 => Manner::ClosesAll,
-            Without::Nothing | Without::L3 | Without::R2 => Manner::Plain,
-        };
-        let case = Case { without, manner, ..Case::SMALL };
+fn merging_changes_no_verdict() {
+    let rules = Without::RULES.map(|(_, without)| without);
+    for without in rules.into_iter().chain([Without::Nothing]) {
+        let case = without.shown_by();
         let merged = exhaust(&case.setup(), &BOUNDS);
-        let whole = exhaust(&Case { merge_private: false, ..case }.setup(), &BOUNDS);
+        let whole = exhaust(&Case { merge: false, ..case }.setup(), &BOUNDS);
         let property = |exploration: &Exploration| match &exploration.verdict {
             Verdict::Found(found) => match &found.failure {
                 Failure::Violation(violation) => violation.property(),
@@ -205,7 +220,7 @@ fn alone(program: impl Fn(&WorldKernel) -> i32 + Clone + Send + Sync + 'static) 
         kills: 0,
         failures: 0,
         errnos: Vec::new(),
-        merge_private: false,
+        merge: false,
         calls_max: 100,
     }
 }

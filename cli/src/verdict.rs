@@ -174,7 +174,7 @@ pub(crate) fn summary(report: &Report) -> String {
         (report.kept() as u64, "kept"),
         (report.blocked() as u64, "blocked"),
         (report.foreign, "of other users"),
-        (report.unseen as u64, "not looked at"),
+        (report.unseen as u64, "left for later"),
     ];
     for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
         text += &format!(", {count} {what}");

@@ -1,5 +1,4 @@
-//! A prober that gives answers of its own to some of the three questions, and the real ones to the
-//! rest.
+//! A prober that gives answers of its own to some of the questions, and the real ones to the rest.
 //!
 //! What a sweep does with an answer, and what the real prober answers, can so be looked at apart:
 //! "the commands have ended, as far as this probe can see" of a claim whose owner lives, or "the
@@ -11,7 +10,7 @@ use mortmain::protocol::{Root, SweepOptions};
 use mortmain::sys::{Kernel, Name};
 use mortmain::{
     Candidate, Evidence, Finding, Findings, Outcome, Prober, Probes, Proof, Question, Removes,
-    Report,
+    Report, Scan,
 };
 
 /// Answers of a test's own; where there is none, the real prober is asked.
@@ -23,7 +22,9 @@ pub struct Answers {
     pub owner: Option<Proof>,
     /// To l3.
     pub commands: Option<Proof>,
-    /// What was asked so far, in order.
+    /// To l4, of every claim.
+    pub life: Option<Proof>,
+    /// What was asked so far of the three, in order.
     pub asked: Vec<Question>,
 }
 
@@ -33,6 +34,14 @@ impl Answers {
     #[must_use]
     pub fn but_for_commands() -> Self {
         Self { lease: Some(Proof::Gone), owner: Some(Proof::Gone), ..Self::default() }
+    }
+}
+
+impl Answers {
+    /// Says that nobody is seen to use a claim (l4), whatever is true.
+    #[must_use]
+    pub fn nobody_seen() -> Self {
+        Self { life: Some(Proof::Gone), ..Self::default() }
     }
 }
 
@@ -57,6 +66,16 @@ impl<K: Kernel> Prober<K> for Answers {
     fn commands(&mut self, claim: &Candidate<'_, K>) -> Finding {
         self.asked.push(Question::Commands);
         or_real(self.commands, || Probes.commands(claim))
+    }
+
+    fn life(&mut self, claims: &[&Candidate<'_, K>]) -> Scan {
+        match self.life {
+            Some(proof) => {
+                let finding = Finding { proof, evidence: Evidence::Injected };
+                Scan { findings: vec![finding; claims.len()], unread: 0 }
+            }
+            None => Probes.life(claims),
+        }
     }
 }
 

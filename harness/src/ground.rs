@@ -16,10 +16,11 @@ use std::process::Command;
 
 use mortmain::protocol::Root;
 use mortmain::sys::{Kernel, PathBytes};
-use mortmain::{Namespace, Outcome, Prefix, Report};
+use mortmain::{Namespace, Outcome, Prefix, Removes, Report, SweepOptions};
 
 use crate::actor::Actor;
 use crate::actor::wire::Swept;
+use crate::answers::Answers;
 use crate::scratch::scratch_root;
 
 /// The prefix of the claims on a ground.
@@ -137,6 +138,16 @@ impl Ground {
     #[track_caller]
     pub fn sweep(&self) -> Report {
         self.namespace().sweep()
+    }
+
+    /// The same, by one that sees nobody use anything (l4): what keeps a claim then is the claim.
+    #[track_caller]
+    pub fn sweep_unseeing(&self) -> Report {
+        self.namespace().sweep_with(
+            &SweepOptions::default(),
+            &mut Answers::nobody_seen(),
+            &mut Removes,
+        )
     }
 
     /// A sweep by a process of this ground's user.

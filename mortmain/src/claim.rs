@@ -8,13 +8,14 @@ use crate::cookie;
 use crate::error::{Error, ErrorKind};
 use crate::evidence::{Evidence, Finding, Obstacle};
 use crate::grammar::{Place, Random};
+use crate::life;
 use crate::probe;
 use crate::registry::Entry;
 use crate::remove::{Condemned, Removal, Remover, Removes};
 use crate::root::{Root, open_own, still_named};
 use crate::sys::{
     Answer, Errno, Fd, Home, Identity, Kernel, KernelExt, Lasting, Name, PathBytes, Probed, Stat,
-    Whoami,
+    Use, Whoami,
 };
 use crate::verdict::Proof;
 
@@ -207,8 +208,9 @@ impl<K: Kernel> Claim<K> {
     ///
     /// # Errors
     /// The claim comes back, still held, when
-    /// * [`ErrorKind::InUse`]: a command runs, or might, or a claim or a mount
-    ///   lies inside; the error names it;
+    /// * [`ErrorKind::InUse`]: a command runs, or might, or something that one
+    ///   left behind is seen to use the claim, or a claim or a mount lies inside;
+    ///   the error names it;
     /// * [`ErrorKind::Forked`]: this is not its owner;
     /// * [`ErrorKind::LeaseLost`]: its name or its descriptor was taken away;
     /// * [`ErrorKind::System`]: a call failed before the claim was given up.
@@ -252,6 +254,12 @@ impl<K: Kernel> Claim<K> {
             return self.released_or(patience, operation, &commands.evidence);
         }
         let me = self.kernel().identity().map_err(|errno| self.fail(operation, errno))?;
+        let life = self.life_now(&me, operation, patience)?;
+        // CHECK(r4-asks-l4): a command that was withdrawn may have left a daemon behind, which
+        // holds nothing that the registry knows.
+        if life.proof != Proof::Gone {
+            return self.released_or(patience, operation, &life.evidence);
+        }
         // CHECK(r4-look-first): what is given up cannot be taken back, and a nested claim may live.
         if let Some(obstacle) = self.obstacle(&me, operation)? {
             return self.released_or(patience, operation, &obstacle);
@@ -290,6 +298,42 @@ impl<K: Kernel> Claim<K> {
             rounds += 1;
             let passing = match &finding.evidence {
                 Evidence::CommandHoldsLock { entry, .. } => self.was_reaped(*entry),
+                _ => false,
+            };
+            if !passing || patience == Patience::Release || rounds > PASSING_ROUNDS {
+                return Ok(finding);
+            }
+            let paused = self.kernel().pause(PASSING_ROUND_MILLIS);
+            paused.map_err(|errno| self.fail(operation, errno))?;
+        }
+    }
+
+    /// The answer to l4, if a command was ever started. Not asked of the owner
+    /// itself, which says by its close that it uses the claim no more, whatever
+    /// it still has open. Its descriptors are for a moment those of another
+    /// thread's child as well.
+    fn life_now(
+        &self,
+        me: &Identity,
+        operation: &'static str,
+        patience: Patience,
+    ) -> Result<Finding, Error> {
+        if self.next_entry == 0 {
+            return Ok(Finding::gone(Evidence::Unused));
+        }
+        let mut rounds = 0;
+        loop {
+            let sought = [(&self.name, self.random)];
+            // CHECK(r4-owners-own-word): an open log file would keep its own writer from closing.
+            let but = Some(self.owner.pid);
+            let scan = life::scan(self.kernel(), me, &sought, but);
+            let finding = scan.findings.into_iter().next().unwrap_or_else(|| {
+                // OK because a scan answers for each claim that it is given.
+                unreachable!("a scan of one claim has one answer")
+            });
+            rounds += 1;
+            let passing = match finding.evidence {
+                Evidence::Used { how, .. } => how != Use::Cookie,
                 _ => false,
             };
             if !passing || patience == Patience::Release || rounds > PASSING_ROUNDS {

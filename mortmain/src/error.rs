@@ -38,6 +38,8 @@ pub enum ErrorKind {
     Closed,
     /// A sweep in the background panicked; it did not come to its end.
     Panicked,
+    /// There is no claim of that name, or it is another user's.
+    NoSuchClaim,
     /// Another system call failed.
     System,
 }
@@ -173,6 +175,7 @@ impl Error {
             (ErrorKind::Panicked, _) => {
                 "report it, with what it printed; a later sweep goes on where it was"
             }
+            (ErrorKind::NoSuchClaim, _) => "give the name as a sweep by the same user tells it",
             (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
             (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",
             (_, Some(Errno::EACCES | Errno::EPERM)) => "check who owns the directory and its mode",

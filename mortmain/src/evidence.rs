@@ -3,17 +3,18 @@
 //! Every answer carries the evidence it rests on; every entry of a report
 //! prints as one sentence.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::fskind::FsKind;
 use crate::grammar::Random;
 use crate::probe::PROC_UNUSABLE;
-use crate::sys::{Errno, FsMagic, Kind, PathBytes, Pid};
+use crate::sys::{Errno, FsMagic, Kind, PathBytes, Pid, Use};
 use crate::verdict::Proof;
 
 /// An answer and what it rests on.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Finding {
     /// The answer.
     pub proof: Proof,
@@ -42,7 +43,7 @@ impl Finding {
 }
 
 /// A process that was seen.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Seen {
     /// Its number.
     pub pid: Pid,
@@ -86,7 +87,7 @@ impl fmt::Display for Ended {
 }
 
 /// What an answer rests on.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Evidence {
     /// l1: we hold the lease.
@@ -189,6 +190,23 @@ pub enum Evidence {
         errno: Errno,
     },
 
+    /// l4: no process is seen to use it.
+    Unused,
+    /// l4: a process uses it.
+    Used {
+        /// The process with the lowest number.
+        by: Seen,
+        /// How it uses it; the first of several.
+        how: Use,
+        /// How many more processes do.
+        more: usize,
+    },
+    /// l4: whether a process uses it could not be found out.
+    UseUnclear(Errno),
+
+    /// l7: an answer that nobody could give, overruled by an operator.
+    OnWord(Box<Evidence>),
+
     /// An answer that a caller's own prober gave.
     Injected,
 }
@@ -226,7 +244,45 @@ impl Evidence {
             Evidence::IdentityDamaged { .. } => "identity-damaged",
             Evidence::CommandElsewhere { .. } => "command-elsewhere",
             Evidence::GroupUnclear { .. } => "group-unclear",
+            Evidence::Unused => "unused",
+            Evidence::Used { how, .. } => match how {
+                Use::WorkingDirectory => "used-as-working-directory",
+                Use::Root => "used-as-root",
+                Use::Executable => "used-as-executable",
+                Use::Descriptor => "used-by-descriptor",
+                Use::Map => "used-by-map",
+                Use::MountOf => "used-by-mount-of-it",
+                Use::MountOn => "used-by-mount-on-it",
+                Use::Cookie => "used-by-cookie",
+            },
+            Evidence::UseUnclear(_) => "use-unclear",
+            Evidence::OnWord(_) => "on-word",
             Evidence::Injected => "injected",
+        }
+    }
+}
+
+impl Evidence {
+    /// Whether an operator's word can stand in the place of this answer: it
+    /// could not be given because what it is about is of another boot or
+    /// namespace, or is damaged.
+    pub(crate) fn yields_to_word(&self) -> bool {
+        match self {
+            Evidence::CommandElsewhere { .. } => true,
+            Evidence::OwnerMissing
+            | Evidence::OwnerDamaged
+            | Evidence::CommandsMissing
+            | Evidence::StrangeEntry { .. }
+            | Evidence::IdentityDamaged { .. } => true,
+            Evidence::OwnerUnreadable(Errno::EIO | Errno::ESTALE | Errno::EUCLEAN) => true,
+            // Something else is in its place.
+            Evidence::CommandsUnreadable(Errno::ENOTDIR | Errno::ELOOP) => true,
+            Evidence::EntryUnclear {
+                errno: Errno::EISDIR | Errno::ELOOP | Errno::EINVAL, ..
+            } => true,
+            // CHECK(l7-nothing-else): whoever lives, lives; and what failed for want of a
+            // descriptor, or because a process may not be asked about, says nothing of the claim.
+            _ => false,
         }
     }
 }
@@ -307,8 +363,35 @@ impl fmt::Display for Evidence {
             Evidence::GroupUnclear { group, errno } => {
                 write!(f, "who is in group {} could not be seen: {}", group.0, Reason(*errno))
             }
+            Evidence::Unused => f.write_str("no process is seen to use it"),
+            Evidence::Used { by, how, more } => {
+                write!(f, "process {by} {}", sentence_of(*how))?;
+                match more {
+                    0 => Ok(()),
+                    1 => f.write_str(", and 1 more process uses it"),
+                    more => write!(f, ", and {more} more processes use it"),
+                }
+            }
+            Evidence::UseUnclear(errno) => {
+                write!(f, "whether a process uses it could not be found out: {}", Reason(*errno))
+            }
+            Evidence::OnWord(evidence) => write!(f, "{evidence} (removed on an operator's word)"),
             Evidence::Injected => f.write_str("a prober of the caller's own says so"),
         }
+    }
+}
+
+/// What a process that uses a claim does with it.
+fn sentence_of(how: Use) -> &'static str {
+    match how {
+        Use::WorkingDirectory => "has its working directory in it",
+        Use::Root => "has its root directory in it",
+        Use::Executable => "runs a program that lies in it",
+        Use::Descriptor => "has something in it open",
+        Use::Map => "has a file in it mapped",
+        Use::MountOf => "sees a mount of something in it",
+        Use::MountOn => "sees a mount on something in it",
+        Use::Cookie => "was started under it (MORTMAIN_CLAIM)",
     }
 }
 
@@ -433,8 +516,23 @@ mod tests {
             Evidence::IdentityDamaged { entry: 0 },
             Evidence::CommandElsewhere { entry: 0, pid: Pid(7) },
             Evidence::GroupUnclear { group: Pid(7), errno },
+            used(Use::WorkingDirectory),
+            used(Use::Root),
+            used(Use::Executable),
+            used(Use::Descriptor),
+            used(Use::Map),
+            used(Use::MountOf),
+            used(Use::MountOn),
+            used(Use::Cookie),
+            Evidence::Unused,
+            Evidence::UseUnclear(errno),
+            Evidence::OnWord(Box::new(Evidence::OwnerMissing)),
             Evidence::Injected,
         ]
+    }
+
+    fn used(how: Use) -> Evidence {
+        Evidence::Used { by: Seen { pid: Pid(7), program: b"sh".to_vec() }, how, more: 0 }
     }
 
     fn hindrances() -> [Hindrance; 6] {

@@ -64,6 +64,7 @@ mod evidence;
 mod face;
 mod fskind;
 mod grammar;
+mod life;
 mod probe;
 mod record;
 mod registry;
@@ -85,6 +86,7 @@ pub use self::face::{
 };
 pub use self::fskind::FsKind;
 pub use self::grammar::{ClaimName, Place, Prefix, Random};
+pub use self::life::Scan;
 pub use self::probe::{Candidate, Prober, Probes};
 pub use self::remove::{Condemned, Removal, Remover, Removes};
 pub use self::report::{Entry, Findings, Outcome, Report, Trouble};

@@ -1,22 +1,25 @@
-//! The three questions and how they are asked (l1–l3, h1, h7, h8).
+//! The questions and how they are asked (l1–l3, h1, h7, h8); the fourth, whose
+//! answer only keeps, stands in a module of its own.
 //!
 //! Every error is mapped by hand, and the default is *cannot tell*: only the
 //! answers that are named here are proofs.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use core::cell::OnceCell;
 
 use crate::claim::{COMMANDS, OWNER, RELEASED};
 use crate::evidence::{Ended, Evidence, Finding, Seen};
 use crate::fskind::FsKind;
 use crate::grammar::{ClaimName, Place, Random};
+use crate::life::{self, Scan};
 use crate::record::{OwnerRecord, decode_command, decode_owner};
 use crate::registry::{entry_name, id_name};
 use crate::root::{Root, open_own};
 use crate::sweep::SweepOptions;
 use crate::sys::{
-    Answer, Errno, Fd, Home, Identity, Kernel, KernelExt, Kind, Name, PathBytes, Pid, Probed,
-    ProcView, Process, ProcessId, Stat,
+    Answer, Errno, Fd, Home, Identity, Kernel, KernelExt, Name, PathBytes, Pid, Probed, ProcView,
+    Process, ProcessId, Stat,
 };
 use crate::verdict::Proof;
 
@@ -90,8 +93,13 @@ impl<'s, K: Kernel> Candidate<'s, K> {
         self.parsed.place
     }
 
-    fn kernel(&self) -> &K {
+    pub(crate) fn kernel(&self) -> &K {
         self.root.kernel()
+    }
+
+    /// What it is known by to a scan.
+    fn sought(&self) -> (&Name, Random) {
+        (self.name, self.parsed.random)
     }
 
     fn fd(&self) -> &Fd<K> {
@@ -139,7 +147,7 @@ impl<'s, K: Kernel> Candidate<'s, K> {
     }
 }
 
-/// Who answers the three questions. [`Probes`] is the real one; a test can put
+/// Who answers the questions. [`Probes`] is the real one; a test can put
 /// its own in its place, or around it.
 pub trait Prober<K: Kernel> {
     /// l1: is the lease free, and held by us from now on?
@@ -150,6 +158,17 @@ pub trait Prober<K: Kernel> {
 
     /// l3: have all commands ended? Asked only when the lease is *gone*.
     fn commands(&mut self, claim: &Candidate<'_, K>) -> Finding;
+
+    /// l4: who is seen to use these claims? Asked once for a batch of claims of
+    /// one root of which the three answers were *gone*, and whose leases are
+    /// held. Its answers can only keep.
+    fn life(&mut self, claims: &[&Candidate<'_, K>]) -> Scan {
+        let Some(first) = claims.first() else {
+            return Scan { findings: Vec::new(), unread: 0 };
+        };
+        let sought: Vec<_> = claims.iter().map(|claim| claim.sought()).collect();
+        life::scan(first.kernel(), first.me, &sought, None)
+    }
 }
 
 /// The real prober.
@@ -301,17 +320,20 @@ fn described<K: Kernel>(kernel: &K, me: &Identity, pid: Pid) -> Answer<Process> 
 
 /// The answer to l3 for a whole registry.
 pub(crate) fn registry<K: Kernel>(registry: &Fd<K>, me: &Identity) -> Finding {
-    let entries = match list(registry) {
-        Ok(entries) => entries,
-        Err(Unlisted::Strange(name, kind)) => {
-            return Finding::cannot_tell(Evidence::StrangeEntry { name, kind });
-        }
+    registry.kernel().aside(|_| ask_registry(registry, me))
+}
+
+fn ask_registry<K: Kernel>(registry: &Fd<K>, me: &Identity) -> Finding {
+    let Listed { entries, strange } = match list(registry) {
+        Ok(listed) => listed,
         Err(Unlisted::TooMany) => return Finding::cannot_tell(Evidence::TooManyEntries),
         Err(Unlisted::Failed(errno)) => {
             return Finding::cannot_tell(Evidence::CommandsUnreadable(errno));
         }
     };
-    let mut unclear = None;
+    // CHECK(l7-ask-beside-damage): an operator speaks of what cannot be told, not of who lives
+    // beside it.
+    let mut unclear = strange.map(Finding::cannot_tell);
     for (number, has_lock) in &entries {
         let finding = if *has_lock {
             entry(registry, *number, me)
@@ -323,7 +345,12 @@ pub(crate) fn registry<K: Kernel>(registry: &Fd<K>, me: &Identity) -> Finding {
             Proof::Gone => {}
             // The best reason there is; the rest need not be asked.
             Proof::Alive => return finding,
-            Proof::CannotTell => unclear = unclear.or(Some(finding)),
+            Proof::CannotTell => match &unclear {
+                // CHECK(l7-worst-first): what no word overrules must not hide behind what one does.
+                Some(other) if !other.evidence.yields_to_word() => {}
+                Some(_) if finding.evidence.yields_to_word() => {}
+                _ => unclear = Some(finding),
+            },
         }
     }
     unclear.unwrap_or_else(|| {
@@ -334,31 +361,41 @@ pub(crate) fn registry<K: Kernel>(registry: &Fd<K>, me: &Identity) -> Finding {
     })
 }
 
+/// What is in a registry.
+#[derive(Default)]
+struct Listed {
+    /// The entries, and whether each has its lock file.
+    entries: BTreeMap<u32, bool>,
+    /// The first thing that is none.
+    strange: Option<Evidence>,
+}
+
 /// Why a registry could not be listed.
 enum Unlisted {
-    Strange(PathBytes, Kind),
     TooMany,
     Failed(Errno),
 }
 
-/// The entries of a registry, and whether each has its lock file.
-fn list<K: Kernel>(registry: &Fd<K>) -> Result<BTreeMap<u32, bool>, Unlisted> {
-    let mut entries = BTreeMap::new();
+fn list<K: Kernel>(registry: &Fd<K>) -> Result<Listed, Unlisted> {
+    let mut listed = Listed::default();
     let mut restart = true;
     loop {
         let batch = registry.read_dir(restart).map_err(Unlisted::Failed)?;
         restart = false;
         if batch.is_empty() {
-            return Ok(entries);
+            return Ok(listed);
         }
         for found in batch {
             let Some((entry, is_lock)) = parse_entry(&found.name) else {
-                let name = PathBytes::from(found.name.bytes());
-                return Err(Unlisted::Strange(name, found.kind));
+                listed.strange.get_or_insert_with(|| Evidence::StrangeEntry {
+                    name: PathBytes::from(found.name.bytes()),
+                    kind: found.kind,
+                });
+                continue;
             };
-            *entries.entry(entry).or_insert(false) |= is_lock;
+            *listed.entries.entry(entry).or_insert(false) |= is_lock;
         }
-        if entries.len() > ENTRIES_MAX {
+        if listed.entries.len() > ENTRIES_MAX {
             return Err(Unlisted::TooMany);
         }
     }

@@ -170,6 +170,12 @@ impl<'s, K: Kernel> Condemned<'s, K> {
         for record in [OWNER, RELEASED] {
             match self.dir.unlink(&Name::fixed(record)) {
                 Ok(()) | Err(Errno::ENOENT) => {}
+                // A directory is in its place (l7), which goes like anything else.
+                Err(Errno::EISDIR) => {
+                    if let Some(partial) = self.clear(&[]) {
+                        return partial;
+                    }
+                }
                 Err(errno) => return partial("removing the record of", errno),
             }
         }
@@ -209,7 +215,8 @@ impl<'s, K: Kernel> Condemned<'s, K> {
     /// Removes the identities of all commands, before any lock file.
     fn withdraw_identities(&self) -> Answer<()> {
         let registry = match open_own(self.dir, &Name::fixed(COMMANDS)) {
-            Err(Errno::ENOENT) => return Ok(()),
+            // It is gone, or something else is in its place (l7), which goes like anything else.
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Ok(()),
             answer => answer?,
         };
         let mut restart = true;

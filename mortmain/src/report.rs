@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::evidence::{Finding, Obstacle};
+use crate::evidence::{Evidence, Finding, Obstacle};
 use crate::grammar::{Place, Prefix};
 use crate::root::Root;
 use crate::sys::{Errno, Kernel, Name, PathBytes};
@@ -22,9 +22,13 @@ pub struct Report {
     pub entries: Vec<Entry>,
     /// How many claims belong to other users, and were left alone.
     pub foreign: u64,
-    /// How many claims were not looked at, since the sweep's time was over. The
+    /// How many claims were not looked at, or not removed any more, since the
+    /// sweep's time was over. The
     /// next sweep begins elsewhere.
     pub unseen: usize,
+    /// How many processes could not be read when it was asked who uses what was
+    /// to be removed (l4). They keep nothing.
+    pub unread: u64,
     /// What kept the sweep from looking at the root, or at all of it.
     pub trouble: Option<Trouble>,
 }
@@ -74,6 +78,8 @@ pub struct Findings {
     pub owner: Option<Finding>,
     /// l3, asked only when l1 is *gone*.
     pub commands: Option<Finding>,
+    /// l4, asked only when all three are *gone*. It can only keep.
+    pub life: Option<Finding>,
 }
 
 impl Findings {
@@ -83,7 +89,13 @@ impl Findings {
     }
 
     fn all(&self) -> impl Iterator<Item = &Finding> {
-        core::iter::once(&self.lease).chain(&self.owner).chain(&self.commands)
+        core::iter::once(&self.lease).chain(&self.owner).chain(&self.commands).chain(&self.life)
+    }
+
+    /// What a removal rests on: who has ended. That the lease was free, and that
+    /// nobody was seen, goes without saying.
+    fn ended(&self) -> impl Iterator<Item = &Evidence> {
+        self.owner.iter().chain(&self.commands).map(|finding| &finding.evidence)
     }
 }
 
@@ -96,6 +108,7 @@ impl Report {
             entries: Vec::new(),
             foreign: 0,
             unseen: 0,
+            unread: 0,
             trouble: None,
         }
     }
@@ -137,12 +150,25 @@ impl fmt::Display for Report {
         if let Some(Trouble { what, errno }) = self.trouble {
             writeln!(f, "{}: {what} failed: {errno}", self.root)?;
         }
+        match self.unread {
+            0 => {}
+            1 => writeln!(
+                f,
+                "{}: 1 process could not be read, so what it uses is not known",
+                self.root
+            )?,
+            many => writeln!(
+                f,
+                "{}: {many} processes could not be read, so what they use is not known",
+                self.root
+            )?,
+        }
         if self.foreign > 0 {
             writeln!(f, "{}: {} of other users, left alone", self.root, self.foreign)?;
         }
         if self.unseen > 0 {
             let (root, unseen) = (&self.root, self.unseen);
-            writeln!(f, "{root}: {unseen} not looked at, since the sweep's time was over")?;
+            writeln!(f, "{root}: {unseen} left for later, since the sweep's time was over")?;
         }
         Ok(())
     }
@@ -159,11 +185,11 @@ impl fmt::Display for Outcome {
         match self {
             Outcome::Removed(findings) => {
                 f.write_str("removed: ")?;
-                join(f, findings.all().skip(1).map(|finding| &finding.evidence))
+                join(f, findings.ended())
             }
             Outcome::WouldRemove(findings) => {
                 f.write_str("would be removed: ")?;
-                join(f, findings.all().skip(1).map(|finding| &finding.evidence))
+                join(f, findings.ended())
             }
             Outcome::Kept(findings) => {
                 f.write_str("kept: ")?;

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use mortmain::sys::{Call, Errno, Host};
+use mortmain::sys::{Call, Errno, Host, HostProgram, Wait};
 use mortmain::{Closed, ErrorKind, Hindrance};
 use mortmain_harness::ground::{is_root, names_in, sentence};
 use mortmain_harness::intercept::{Intercept, Moment};
@@ -86,6 +86,78 @@ fn a_close_is_refused_while_a_daemon_of_a_command_holds_its_lock() {
         daemon.kill().unwrap();
         daemon.gone(soon()).unwrap();
         closes(claim);
+    });
+}
+
+/// A shell that ends at once and leaves a daemon by the book: in a session of its own, without any
+/// descriptor but the standard ones, and working elsewhere. Says the daemon's pid, and waits at a
+/// FIFO there.
+fn escapes(fifo: &Path) -> String {
+    format!("setsid bash -c 'exec 255>&-; cd /; echo $$; read x <$0' {} &", fifo.display())
+}
+
+#[test]
+fn a_close_is_refused_while_a_daemon_that_closed_everything_carries_its_cookie() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let fifo = ground.root().join("never");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut script = Script::start(&claim, &escapes(&fifo));
+        let daemon = hold(&script.says("the daemon's pid"));
+        assert!(script.child.wait().unwrap().success(), "the command itself has ended");
+        assert_eq!(names_in(&dir(&claim).join("commands")), [""; 0], "it was withdrawn");
+        let said = format!("process {} `bash` was started under it", daemon.pid());
+        let path = {
+            let (claim, error) = refused(claim);
+            assert_eq!(error.kind(), ErrorKind::InUse);
+            assert!(error.to_string().contains(&said), "{error}");
+            dir(&claim).to_owned()
+        };
+        // Out of its scope it is released, and sweeps see the same.
+        let keeps = sentence(&ground.sweep(), &path);
+        assert!(keeps.contains(&said), "{keeps}");
+        daemon.kill().unwrap();
+        daemon.gone(soon()).unwrap();
+        assert_eq!(ground.sweep().removed(), 1);
+    });
+}
+
+#[test]
+fn what_the_owner_itself_has_open_does_not_keep_it_from_closing() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let _log = File::create(claim.path().join("log")).unwrap();
+        assert!(claim.command("true").status().unwrap().success());
+        closes(claim);
+    });
+}
+
+#[test]
+fn who_never_started_a_command_looks_at_no_process_when_it_closes() {
+    in_cell(|| {
+        let ground = ground();
+        let kernel = Intercept::refusing(Host, Errno::EIO, |call| matches!(call, Call::Pids));
+        let claim = ground.over(&kernel).create().unwrap();
+        assert_eq!(claim.close().expect("nothing uses it"), Closed::Removed);
+    });
+}
+
+#[test]
+fn a_close_is_refused_when_nobody_can_be_looked_at() {
+    in_cell(|| {
+        let ground = ground();
+        let kernel = Intercept::refusing(Host, Errno::EIO, |call| call.word() == "uses");
+        let mut claim = ground.over(&kernel).create().unwrap();
+        let started = claim.spawn(&mut HostProgram::new("true")).unwrap();
+        claim.wait(&started, Wait::Forever).unwrap();
+        let refused = claim.close().expect_err("somebody may be there");
+        assert_eq!(refused.error.kind(), ErrorKind::InUse);
+        let said = "whether a process uses it could not be found out: input/output error (EIO)";
+        assert!(refused.error.to_string().contains(said), "{}", refused.error);
+        drop(refused);
+        assert_eq!(ground.sweep().removed(), 1);
     });
 }
 
@@ -233,10 +305,10 @@ fn a_claim_with_a_locked_directory_inside_that_loses_its_scope_is_left_to_the_sw
             lock.try_lock().unwrap();
             (dir(&claim).to_owned(), lock)
         };
-        let report = ground.sweep();
+        let report = ground.sweep_unseeing();
         let expected = "kept: `files/nested` inside is locked by somebody";
         assert_eq!(sentence(&report, &path), expected);
-        lock.unlock().unwrap();
+        drop(lock);
         let report = ground.sweep();
         let expected = "removed: its owner gave it up; no command is registered";
         assert_eq!(sentence(&report, &path), expected);

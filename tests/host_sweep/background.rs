@@ -53,29 +53,39 @@ fn a_sweep_begins_at_a_random_claim_and_comes_to_every_one() {
 #[test]
 fn a_sweep_whose_time_is_over_stops_after_the_claim_that_it_is_at_and_tells_the_rest() {
     in_cell(|| {
+        // Over after the second question, while claims are judged; and after the sixth, when all
+        // five are judged and one is removed.
+        for (over_at, asked_in_all) in [(2, 3), (6, 6)] {
+            let ground = ground();
+            let _dead = [(); 5].map(|()| ground.dead());
+            let asked = Cell::new(0);
+            let mut enough = || {
+                asked.set(asked.get() + 1);
+                asked.get() >= over_at
+            };
+            let options = protocol::SweepOptions::default();
+            let root = ground.over(&Host);
+            let report = root.sweep_until(&options, &mut Probes, &mut Removes, &mut enough);
+            let told = (report.removed(), report.unseen, asked.get());
+            assert_eq!(told, (1, 4, asked_in_all), "{report}");
+            let last = report.to_string().lines().last().map(str::to_owned);
+            let expected = format!(
+                "{}: 4 left for later, since the sweep's time was over",
+                ground.root().display()
+            );
+            assert_eq!(last, Some(expected));
+            assert_eq!(ground.names().len(), 4);
+        }
         let ground = ground();
-        let _dead = [(); 5].map(|()| ground.dead());
+        let _dead = [(); 3].map(|()| ground.dead());
         let asked = Cell::new(0);
-        let mut enough = || {
-            asked.set(asked.get() + 1);
-            asked.get() == 2
-        };
         let options = protocol::SweepOptions::default();
         let root = ground.over(&Host);
-        let report = root.sweep_until(&options, &mut Probes, &mut Removes, &mut enough);
-        assert_eq!((report.removed(), report.unseen, asked.get()), (2, 3, 2), "{report}");
-        let last = report.to_string().lines().last().map(str::to_owned);
-        let expected = format!(
-            "{}: 3 not looked at, since the sweep's time was over",
-            ground.root().display()
-        );
-        assert_eq!(last, Some(expected));
-        assert_eq!(ground.names().len(), 3);
 
         // The last claim is no reason to say that something was left out.
         let report = root.sweep_until(&options, &mut Probes, &mut Removes, &mut || {
             asked.set(asked.get() + 1);
-            asked.get() == 5
+            asked.get() >= 6
         });
         assert_eq!((report.removed(), report.unseen), (3, 0), "{report}");
         assert!(!report.to_string().contains("time was over"), "{report}");

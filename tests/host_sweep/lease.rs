@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use mortmain::protocol::SweepOptions;
 use mortmain::sys::{Call, Errno, FsMagic, Host, Reply};
-use mortmain::{Evidence, FsKind, Namespace, Outcome, Proof};
+use mortmain::{Evidence, FsKind, Namespace, Outcome, Proof, Removes};
+use mortmain_harness::answers::Answers;
 use mortmain_harness::ground::{Ground, is_root, outcome, sentence};
 use mortmain_harness::intercept::{Intercept, Moment, copy_of};
 use mortmain_harness::scratch::scratch_root;
@@ -215,10 +216,11 @@ fn a_sweep_gives_every_lock_back_even_with_copies_of_its_descriptors_about() {
         kill(&command);
         let (kernel, others) = forking();
         let look = SweepOptions { dry_run: true, ..SweepOptions::default() };
-        let report = ground.over(&kernel).sweep(&look);
+        let mut unseeing = Answers::nobody_seen();
+        let report = ground.over(&kernel).sweep_with(&look, &mut unseeing, &mut Removes);
         assert!(matches!(outcome(&report, &owned.claim), Outcome::WouldRemove(_)), "{report}");
         // The lease, the command's lock, and the locks of the directories inside.
         assert!(others.borrow().len() >= 4, "{} locks", others.borrow().len());
-        assert_eq!(ground.sweep().removed(), 1);
+        assert_eq!(ground.sweep_unseeing().removed(), 1);
     });
 }

@@ -32,7 +32,7 @@ fn of_27_answers_one_removes_and_with_the_lease_not_gone_nothing_else_is_asked()
                         lease: Some(lease),
                         owner: Some(owner),
                         commands: Some(commands),
-                        asked: Vec::new(),
+                        ..Answers::default()
                     };
                     if row == (Gone, Gone, Gone) {
                         continue;

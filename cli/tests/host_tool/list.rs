@@ -138,7 +138,7 @@ fn a_sweep_removes_what_nobody_uses_and_tells_every_claim() {
 
         let one = on(&ground, &["sweep", "--budget", "0s"]);
         let last = one.lines.last().expect("there is a summary");
-        assert!(last.ends_with(", 3 not looked at"), "{last}");
+        assert!(last.ends_with(", 3 left for later"), "{last}");
 
         let swept = on(&ground, &["sweep"]);
         assert_eq!(swept.status.code(), Some(0));

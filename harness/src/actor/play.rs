@@ -307,6 +307,10 @@ impl Actor {
             Order::ForkStay => self.copy_that_stays(false),
             Order::ForkDrop => self.copy_that_stays(true),
             Order::LoseLease => self.lose_lease(),
+            Order::ChangeRoot { to } => {
+                rustix::process::chroot(to).map_err(io::Error::from)?;
+                Ok(Done::Rooted)
+            }
             Order::ExecSelf => {
                 let mut command = Command::new("/proc/self/exe");
                 Err(command.args(["actor", AGAIN, &id.to_string()]).exec().into())

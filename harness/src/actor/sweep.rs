@@ -57,6 +57,7 @@ fn answers(how: &SweepHow) -> Answers {
         lease: of(Asked::Lease),
         owner: of(Asked::Owner),
         commands: of(Asked::Commands),
+        life: all,
         ..Answers::default()
     }
 }

@@ -110,6 +110,11 @@ pub enum Order {
     ForkDrop,
     /// Close the lease's descriptor behind one's own back.
     LoseLease,
+    /// Make a directory one's root, and go on working where one was.
+    ChangeRoot {
+        /// The directory.
+        to: PathBuf,
+    },
     /// Go on as another thread, and end the first.
     EndMainThread,
     /// Become this program anew.
@@ -283,6 +288,8 @@ pub enum Done {
         /// How many.
         count: usize,
     },
+    /// It has another root.
+    Rooted,
     /// Another thread goes on.
     GoesOn,
     /// It has become itself anew.
@@ -386,6 +393,7 @@ impl FromStr for Order {
             "fork-stay" => Order::ForkStay,
             "fork-drop" => Order::ForkDrop,
             "lose-lease" => Order::LoseLease,
+            "root" => Order::ChangeRoot { to: rest.into() },
             "end-main-thread" => Order::EndMainThread,
             "exec-self" => Order::ExecSelf,
             "exit" => Order::Exit,
@@ -427,6 +435,7 @@ impl fmt::Display for Done {
             Done::Exited { said } => write!(f, "exited: {said}"),
             Done::Stays { pid } => write!(f, "stays {pid}"),
             Done::Lost { count } => write!(f, "lost {count}"),
+            Done::Rooted => f.write_str("rooted"),
             Done::GoesOn => f.write_str("goes on"),
             Done::Executed => f.write_str("executed"),
             Done::Limited => f.write_str("limited"),

@@ -151,8 +151,12 @@ pub fn exhaust_watched(
     bounds: &Bounds,
     go_on: &mut dyn FnMut(&Counts) -> bool,
 ) -> Exploration {
+    let engine = match setup.merge {
+        true => Trie::new(&setup.programs),
+        false => Trie::of_whole_ways(&setup.programs),
+    };
     let mut search = Search {
-        machine: Machine::new(setup, Trie::new(&setup.programs)),
+        machine: Machine::new(setup, engine),
         met: FxHashSet::default(),
         judged: FxHashSet::default(),
         ways: Vec::new(),

@@ -33,20 +33,25 @@ pub struct Case {
     pub failures: u32,
     /// Whether init reaps.
     pub reaping: Reaping,
-    /// See [`Setup::merge_private`].
-    pub merge_private: bool,
+    /// See [`Setup::merge`].
+    pub merge: bool,
     /// The rule that is switched off.
     pub without: Without,
 }
 
 /// The rule that is switched off, by a prober, a kernel or a child's part that is put around the
 /// real one: nothing of the implementation is changed.
+///
+/// With any of the others but r2, l4 is off as well. It is the net below them: in a machine in which
+/// every process can be read, it sees by the cookie what they are there for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Without {
     /// None is.
     Nothing,
     /// Commands are not asked about.
     L3,
+    /// Nobody looks at who uses a claim.
+    L4,
     /// The entry's lock is taken only when the command has been started.
     P1,
     /// What was left half-removed is not judged again.
@@ -57,8 +62,13 @@ pub enum Without {
 
 impl Without {
     /// All rules that can be switched off, by their ids.
-    pub const RULES: [(&'static str, Without); 4] =
-        [("l3", Without::L3), ("p1", Without::P1), ("p2", Without::P2), ("r2", Without::R2)];
+    pub const RULES: [(&'static str, Without); 5] = [
+        ("l3", Without::L3),
+        ("l4", Without::L4),
+        ("p1", Without::P1),
+        ("p2", Without::P2),
+        ("r2", Without::R2),
+    ];
 
     /// The smallest setup that shows what the rule is for.
     #[must_use]
@@ -66,6 +76,7 @@ impl Without {
         let manner = match self {
             Without::P1 => Manner::LeavesDaemon,
             Without::P2 => Manner::ClosesAll,
+            Without::L4 => Manner::Escapes,
             Without::Nothing | Without::L3 | Without::R2 => Manner::Plain,
         };
         Case { without: self, manner, ..Case::SMALL }
@@ -81,7 +92,7 @@ impl Case {
         kills: 2,
         failures: 0,
         reaping: Reaping::AtOnce,
-        merge_private: true,
+        merge: true,
         without: Without::Nothing,
     };
 
@@ -99,11 +110,14 @@ impl Case {
         });
         let sweep = programs.add("sweep", move |world| match self.without {
             Without::L3 => {
-                let gone = Answers { commands: Some(Proof::Gone), ..Answers::default() };
-                subject::sweep(world, gone, Removes)
+                let commands = Some(Proof::Gone);
+                subject::sweep(world, Answers { commands, ..Answers::nobody_seen() }, Removes)
+            }
+            Without::L4 | Without::P1 | Without::P2 => {
+                subject::sweep(world, Answers::nobody_seen(), Removes)
             }
             Without::R2 => subject::sweep(world, TombstonesUnclear, Removes),
-            Without::Nothing | Without::P1 | Without::P2 => subject::sweep(world, Probes, Removes),
+            Without::Nothing => subject::sweep(world, Probes, Removes),
         });
         if self.without == Without::P2 {
             programs.set_child_part(nameless_child);
@@ -118,7 +132,7 @@ impl Case {
             kills: self.kills,
             failures: self.failures,
             errnos: vec![Errno::EIO, Errno::ENOSPC],
-            merge_private: self.merge_private,
+            merge: self.merge,
             calls_max: 2_000,
         }
     }

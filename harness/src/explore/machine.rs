@@ -369,16 +369,17 @@ impl<'s, E: Engine> Machine<'s, E> {
             self.check(&state.world, pid, &request, calls)?;
             // What can fail needs a moment of its own.
             let fails = state.failures_left > 0 && can_fail(&request);
-            let private =
-                self.setup.merge_private && !fails && state.world.is_private(pid, &request);
+            let private = self.setup.merge && !fails && state.world.is_private(pid, &request);
             if !private && !request.is_mark() {
                 return Ok(());
             }
             let Effect::Answer(response) = state.world.exec(pid, &request) else {
                 unreachable!("what concerns nobody else is answered at once");
             };
-            let who = Who::new(&state.world, pid);
-            self.tell(who, EventKind::Step, || format!("{request}: {response}"));
+            if !request.is_silent() {
+                let who = Who::new(&state.world, pid);
+                self.tell(who, EventKind::Step, || format!("{request}: {response}"));
+            }
             let process = state.process(pid).expect("it is still there");
             self.engine.answer(process, &response)?;
         }

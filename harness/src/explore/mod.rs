@@ -44,10 +44,11 @@ pub struct Setup {
     pub failures: u32,
     /// The errors that they fail with.
     pub errnos: Vec<Errno>,
-    /// Whether requests that concern nobody else are done together with the one
-    /// before them: fewer states, and the same verdict
-    /// ([`crate::world::World::is_private`]).
-    pub merge_private: bool,
+    /// Whether fewer states are told apart, with the same verdict: requests that
+    /// concern nobody else are done together with the one before them
+    /// ([`crate::world::World::is_private`]), and of what a process does aside only
+    /// the result counts ([`mortmain::sys::Kernel::aside`]).
+    pub merge: bool,
     /// Most calls that a process may make (L2).
     pub calls_max: u32,
 }

@@ -27,7 +27,7 @@ fn setup(manner: Manner, then: Then, reaping: Reaping) -> Setup {
         kills: 1,
         failures: 0,
         errnos: Vec::new(),
-        merge_private: false,
+        merge: false,
         calls_max: 2_000,
     }
 }

@@ -30,11 +30,12 @@ use crate::world::{Reaping, World};
 /// The version of the format.
 const VERSION: i64 = 1;
 
-const MANNERS: [(&str, Manner); 4] = [
+const MANNERS: [(&str, Manner); 5] = [
     ("plain", Manner::Plain),
     ("closes-all", Manner::ClosesAll),
     ("leaves-child", Manner::LeavesChild),
     ("leaves-daemon", Manner::LeavesDaemon),
+    ("escapes", Manner::Escapes),
 ];
 
 const THENS: [(&str, Then); 5] = [
@@ -243,7 +244,7 @@ fn render_case(case: &Case) -> String {
     let then = word_of(&THENS, &case.then);
     let reaping = word_of(&REAPINGS, &case.reaping);
     let Case { sweeps, kills, failures, .. } = case;
-    let merge = if case.merge_private { "yes" } else { "no" };
+    let merge = if case.merge { "yes" } else { "no" };
     format!(
         "without={without} manner={manner} then={then} sweeps={sweeps} kills={kills} \
          failures={failures} reaping={reaping} merge={merge}"
@@ -265,7 +266,7 @@ fn parse_case(text: &str) -> Result<Case, String> {
             "sweeps" => case.sweeps = number()? as usize,
             "kills" => case.kills = number()?,
             "failures" => case.failures = number()?,
-            "merge" if matches!(value, "yes" | "no") => case.merge_private = value == "yes",
+            "merge" if matches!(value, "yes" | "no") => case.merge = value == "yes",
             "merge" => return Err(wrong()),
             _ => return Err(format!("a case has no `{key}`")),
         }

@@ -779,7 +779,7 @@ mod tests {
 
     #[test]
     fn a_name_is_of_the_kind_that_is_meant() {
-        let steps = "[[step]]\nclose = \"tool\"\nexpect = [{ works = \"first\" }]\n";
+        let steps = "[[step]]\nclose = \"tool\"\nexpect = [{ untouched = \"first\" }]\n";
         let expected = ["6: `tool` is a command", "7: `first` is a server"];
         assert_eq!(wrong(&around(steps)), expected);
         let twice = "[sweeper.tool]\n[[step]]\nstart = \"first\"\n";

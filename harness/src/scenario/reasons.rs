@@ -3,7 +3,7 @@
 //! A test compares them with those that the library pins.
 
 /// The codes of evidence.
-pub(super) const EVIDENCE: [&str; 28] = [
+pub(super) const EVIDENCE: [&str; 39] = [
     "lease-free",
     "lease-held",
     "lease-unclear",
@@ -31,6 +31,17 @@ pub(super) const EVIDENCE: [&str; 28] = [
     "identity-damaged",
     "command-elsewhere",
     "group-unclear",
+    "used-as-working-directory",
+    "used-as-root",
+    "used-as-executable",
+    "used-by-descriptor",
+    "used-by-map",
+    "used-by-mount-of-it",
+    "used-by-mount-on-it",
+    "used-by-cookie",
+    "unused",
+    "use-unclear",
+    "on-word",
     "injected",
 ];
 

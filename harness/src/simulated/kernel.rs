@@ -3,6 +3,7 @@
 //! A handle holds nothing. It speaks for whichever process runs on this thread,
 //! which is the one that holds it, since a handle cannot leave its process.
 
+use std::hash::Hash;
 use std::marker::PhantomData;
 
 use mortmain::sys::{
@@ -11,6 +12,7 @@ use mortmain::sys::{
 };
 
 use crate::raw::coroutine::ask;
+use crate::world::Fingerprint;
 use crate::world::ids::ClaimId;
 use crate::world::request::{ChildCall, Command, Request, Response};
 
@@ -108,6 +110,14 @@ impl Kernel for WorldKernel {
 
     fn spawn(&self, command: &mut Command, plan: &ChildPlan) -> Answer<Pid> {
         answer!(Request::Spawn { command: command.clone(), plan: plan.clone() }, Spawned)
+    }
+
+    fn aside<T: Hash>(&self, part: impl FnOnce(&Self) -> T) -> T {
+        // Marks are always answered, but in a process that unwinds.
+        let _ = ask(Request::Aside);
+        let result = part(self);
+        let _ = ask(Request::Result { of: Fingerprint::of(&result) });
+        result
     }
 }
 

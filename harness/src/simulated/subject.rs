@@ -91,23 +91,26 @@ pub enum Manner {
     LeavesChild,
     /// It leaves a child in a group of its own, with all descriptors, and ends.
     LeavesDaemon,
+    /// It closes every descriptor, leaves a child in a group of its own, and
+    /// ends: a daemon by the book.
+    Escapes,
 }
 
 /// A command: writes a file into its claim, itself or by the child that it
 /// leaves, and ends.
 #[must_use]
 pub fn command(world: &WorldKernel, manner: Manner) -> i32 {
-    if matches!(manner, Manner::ClosesAll | Manner::LeavesChild) {
+    if matches!(manner, Manner::ClosesAll | Manner::LeavesChild | Manner::Escapes) {
         world.close_all();
     }
-    if matches!(manner, Manner::LeavesChild | Manner::LeavesDaemon) {
+    if matches!(manner, Manner::LeavesChild | Manner::LeavesDaemon | Manner::Escapes) {
         match world.fork() {
             Ok(None) => {}
             Ok(Some(_)) => return 0,
             Err(_) => return 1,
         }
     }
-    if manner == Manner::LeavesDaemon {
+    if matches!(manner, Manner::LeavesDaemon | Manner::Escapes) {
         world.leave_group();
     }
     match world.touch(&Name::fixed("work")) {

@@ -12,6 +12,11 @@
 //! the first few hundred nodes and every sixteenth of the rest are learnt from
 //! the beginning all the same, which runs their whole way once more.
 //!
+//! What a process does aside, of which it keeps only the result
+//! ([`mortmain::sys::Kernel::aside`]), ends at one node for each result, however
+//! many ways lead to it: at the first one that was learnt. Whoever comes there by
+//! another way is run to its next request once, which must be the same.
+//!
 //! Nodes are numbered in the order in which they are learnt. Processes that
 //! began alike share nodes as long as they are answered alike.
 
@@ -23,6 +28,7 @@ use rustc_hash::FxHashMap;
 use super::engine::{Diverged, Engine, name_of};
 use super::programs::{Origin, Programs, request_of};
 use crate::raw::coroutine::Task;
+use crate::world::Fingerprint;
 use crate::world::request::{Request, Response};
 
 /// Processes that wait at nodes at most.
@@ -44,6 +50,8 @@ struct Node {
     depth: u32,
     /// The node before it; itself at a beginning.
     before: NodeId,
+    /// Where it began what it does aside, if it does.
+    aside: Option<NodeId>,
     /// What came after which answer. Few, so they are walked.
     after: Vec<(Arc<Response>, NodeId)>,
 }
@@ -63,6 +71,8 @@ pub struct Trie<'p> {
     programs: &'p Programs,
     nodes: Vec<Node>,
     origins: Vec<(Origin, NodeId)>,
+    /// Where each result of what began at a node leads to, if they are merged.
+    results: Option<FxHashMap<(NodeId, Fingerprint), NodeId>>,
     waiting: Waiting,
     counts: TrieCounts,
 }
@@ -98,8 +108,35 @@ impl<'p> Trie<'p> {
             programs,
             nodes: Vec::new(),
             origins: Vec::new(),
+            results: Some(FxHashMap::default()),
             waiting: Waiting::default(),
             counts: TrieCounts::default(),
+        }
+    }
+
+    /// The same, but keeps every way to a result apart.
+    #[must_use]
+    pub fn of_whole_ways(programs: &'p Programs) -> Trie<'p> {
+        Trie { results: None, ..Trie::new(programs) }
+    }
+
+    /// Where a process that is at a node, and goes on from it, began what it
+    /// does aside.
+    fn aside_after(&self, id: NodeId) -> Option<NodeId> {
+        let node = self.node(id);
+        match *node.request {
+            Request::Aside => Some(id),
+            Request::Result { .. } => node.aside.and_then(|began| self.node(began).aside),
+            _ => node.aside,
+        }
+    }
+
+    /// What a result of this node's is known by.
+    fn result_at(&self, id: NodeId) -> Option<(NodeId, Fingerprint)> {
+        let node = self.node(id);
+        match (&*node.request, node.aside) {
+            (Request::Result { of }, Some(began)) => Some((began, *of)),
+            _ => None,
         }
     }
 
@@ -190,6 +227,7 @@ impl Engine for Trie<'_> {
             origin: number,
             depth: 0,
             before: id,
+            aside: None,
             after: Vec::new(),
         });
         self.origins.push((origin, id));
@@ -212,9 +250,32 @@ impl Engine for Trie<'_> {
         }
         let (before, origin, depth) = (*process, node.origin, node.depth + 1);
         let (task, request) = self.learn(before, response)?;
-        let request = Arc::new(request);
-        let id = self.add(|_| Node { request, origin, depth, before, after: Vec::new() });
-        self.waiting.put(id, task);
+        let result = self.result_at(before);
+        let met = self.results.as_ref().zip(result).and_then(|(met, result)| met.get(&result));
+        let id = match met.copied() {
+            Some(id) => {
+                let stored = &self.node(id).request;
+                if **stored != request {
+                    return Err(Diverged {
+                        program: name_of(&self.origins[origin as usize].0),
+                        at: depth as usize,
+                        before: stored.clone(),
+                        now: Arc::new(request),
+                    });
+                }
+                id
+            }
+            None => {
+                let (request, aside) = (Arc::new(request), self.aside_after(before));
+                let after = Vec::new();
+                let id = self.add(|_| Node { request, origin, depth, before, aside, after });
+                self.waiting.put(id, task);
+                if let (Some(results), Some(result)) = (&mut self.results, result) {
+                    results.insert(result, id);
+                }
+                id
+            }
+        };
         self.nodes[before.0 as usize].after.push((Arc::new(response.clone()), id));
         *process = id;
         Ok(())

@@ -177,6 +177,29 @@ impl World {
         }
     }
 
+    /// The path of an open description below the root of claims, or an empty one
+    /// where it has none (any more).
+    pub(super) fn path_of(&self, file: FileId) -> PathBytes {
+        let inode = self.open_file(file).inode;
+        self.path_below(self.root, &PathBytes::from(&b"/"[..]), inode).unwrap_or_default()
+    }
+
+    fn path_below(&self, dir: InodeId, path: &PathBytes, wanted: InodeId) -> Option<PathBytes> {
+        let entries = self.inode(dir).entries().ok()?;
+        entries.iter().find_map(|(name, inode)| {
+            let path = path.join(name.bytes());
+            if *inode == wanted { Some(path) } else { self.path_below(*inode, &path, wanted) }
+        })
+    }
+
+    /// Whether an open description is of something in a directory in the root of
+    /// claims. It stays so for as long as it has a name: a rename leaves a name
+    /// in its directory.
+    pub(super) fn is_below_claims(&self, file: FileId) -> bool {
+        // The slash that it begins with is no other.
+        self.path_of(file).0.iter().filter(|byte| **byte == b'/').count() > 1
+    }
+
     /// Another descriptor for a description.
     pub(super) fn share(&mut self, file: FileId) {
         self.files.update(file, |file| file.refs += 1);

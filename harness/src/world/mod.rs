@@ -10,7 +10,8 @@
 //! There is: one boot, one user, one pid namespace, a whole `/proc`, one tmpfs
 //! with one root for claims; processes with parents, groups, zombies, and an
 //! init that reaps orphans at once or never; fork and exec with descriptors,
-//! close-on-exec; directories, empty files, symbolic links, names and inodes;
+//! close-on-exec; what a look at a process shows of its descriptors and its
+//! cookie; directories, empty files, symbolic links, names and inodes;
 //! `flock` on open file descriptions; SIGKILL.
 //!
 //! There is not (yet): threads, sessions, other signals, exit by signal other
@@ -43,6 +44,9 @@ use self::ids::{ClaimId, FileId, InodeId, Made, ProgramId};
 use self::process::{INIT, Process};
 use self::request::{ChildCall, Request, Response};
 use self::table::Table;
+
+/// What a process may have open: more than anything here has.
+const DESCRIPTORS_MAX: u64 = 1024;
 
 /// What init does with what has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -187,10 +191,15 @@ impl World {
     pub fn is_private(&self, pid: Pid, request: &Request) -> bool {
         match request {
             Request::Call(call) => match call {
-                Call::Identity | Call::Whoami | Call::Random | Call::Pause { .. } => true,
+                Call::Identity
+                | Call::Whoami
+                | Call::DescriptorsMax
+                | Call::Random
+                | Call::Pause { .. } => true,
                 // Nothing that these two answer changes while an inode is open.
                 Call::Stat { .. } | Call::FsMagic { .. } => true,
                 Call::Close { fd } => self.is_private_file(pid, *fd),
+                Call::Uses { pid: looked_at, .. } => self.uses_for_ever(pid, *looked_at),
                 _ => false,
             },
             // The process has the description open already, so the copy keeps
@@ -222,6 +231,7 @@ impl World {
                 self.give_up(pid, *claim);
                 Effect::Answer(Response::Done(Ok(())))
             }
+            Request::Aside | Request::Result { .. } => Effect::Answer(Response::Done(Ok(()))),
             Request::Idle => unreachable!("an idle process takes no step"),
             Request::Exit { status } => {
                 self.end(pid, Ending::Exited(*status));
@@ -286,6 +296,8 @@ impl World {
             Call::Process { pid } => self.show(*pid),
             Call::Pidfs { pid } => self.pidfs(*pid),
             Call::Pids => self.pids(),
+            Call::Uses { pid, of, .. } => self.uses(*pid, of),
+            Call::DescriptorsMax => Ok(Reply::Number(DESCRIPTORS_MAX)),
             Call::KillGroup { group } => self.kill_group(*group),
             Call::Wait { pid: child, reap, .. } => self.wait(pid, *child, *reap),
             Call::Pause { .. } => Ok(Reply::Done),

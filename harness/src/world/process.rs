@@ -4,11 +4,12 @@
 //! started it and depends on no other process's steps: command 101 is the
 //! first child of owner 10. Numbers are not used again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mortmain::sys::{
     Answer, ChildIdentity, Ending, Errno, Handle, Home, Identity, Pid, ProcView, Process as Shown,
-    ProcessId, Reply, Wait, Whoami,
+    ProcessId, Reply, Sought, Use, Uses, Wait, Whoami,
 };
 
 use super::files::UID;
@@ -433,6 +434,39 @@ impl World {
 
     pub(super) fn pids(&self) -> Answer<Reply> {
         Ok(Reply::Pids(self.processes.iter().map(|(pid, _)| pid).collect()))
+    }
+
+    /// What a process uses of some claims: by its descriptors, and by its cookie.
+    /// There are no mounts.
+    pub(super) fn uses(&self, pid: Pid, of: &Sought) -> Answer<Reply> {
+        let mut uses = Uses::default();
+        if let Some(process) = self.processes.get(pid).filter(|process| process.lives()) {
+            let mut found = BTreeSet::new();
+            for descriptor in &process.descriptors {
+                let path = self.path_of(descriptor.file);
+                found.extend(of.below(&path.0).map(|claim| (claim, Use::Descriptor)));
+            }
+            let cookie = [b"MORTMAIN_CLAIM=", &process.cookie[..]].concat();
+            found.extend(of.carried(&cookie).map(|claim| (claim, Use::Cookie)));
+            if !found.is_empty() {
+                uses.program = short(process.program);
+                uses.uids = vec![UID; 4];
+            }
+            uses.found = found.into_iter().collect();
+        } else {
+            uses.ended = true;
+        }
+        Ok(Reply::Uses(Box::new(uses)))
+    }
+
+    /// Whether what a process uses is the same at every moment until `asking`
+    /// makes its next step: nothing where the process has ended, as numbers are
+    /// not used again; and of itself what it has open, unless that lies so deep
+    /// that a rename by somebody else could change which claim it is in.
+    pub(super) fn uses_for_ever(&self, asking: Pid, pid: Pid) -> bool {
+        !self.lives(pid)
+            || pid == asking
+                && self.process(pid).descriptors.iter().all(|fd| !self.is_below_claims(fd.file))
     }
 
     pub(super) fn identity(&self, pid: Pid) -> Answer<Reply> {

@@ -11,6 +11,7 @@ use mortmain::sys::{
     Answer, Call, ChildIdentity, ChildPlan, Errno, Handle, Name, PathBytes, Pid, Reply,
 };
 
+use super::fingerprint::Fingerprint;
 use super::ids::{ClaimId, ProgramId};
 
 /// What a spawn starts in the world.
@@ -87,6 +88,13 @@ pub enum Request {
         /// The claim.
         claim: ClaimId,
     },
+    /// Begins a part of its work of which it will keep only the result.
+    Aside,
+    /// Ends such a part.
+    Result {
+        /// Stands for what it keeps.
+        of: Fingerprint,
+    },
     /// Does nothing more until it is killed.
     Idle,
     /// Ends.
@@ -106,7 +114,13 @@ impl Request {
     /// together with the answer to the request before it.
     #[must_use]
     pub fn is_mark(&self) -> bool {
-        matches!(self, Request::Hold { .. } | Request::GiveUp { .. })
+        matches!(self, Request::Hold { .. } | Request::GiveUp { .. }) || self.is_silent()
+    }
+
+    /// Whether it is a mark that no timeline shows.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Request::Aside | Request::Result { .. })
     }
 }
 
@@ -146,6 +160,8 @@ impl fmt::Display for Request {
             }
             Request::ChildFailed(errno) => write!(f, "give up before exec: {errno}"),
             Request::Exec { .. } => f.write_str("exec"),
+            Request::Aside => f.write_str("begin something aside"),
+            Request::Result { .. } => f.write_str("keep its result"),
             Request::Fork => f.write_str("fork"),
             Request::CloseAll => f.write_str("close every descriptor"),
             Request::Touch { name } => write!(f, "write the file {name} into its claim"),
@@ -201,6 +217,10 @@ fn show_reply(f: &mut fmt::Formatter<'_>, reply: &Reply) -> fmt::Result {
             let pids: Vec<String> = pids.iter().map(|pid| pid.0.to_string()).collect();
             f.write_str(&pids.join(" "))
         }
+        Reply::Uses(uses) => match uses.found.as_slice() {
+            [] => f.write_str("nothing"),
+            found => write!(f, "{found:?}"),
+        },
         Reply::Ending(None) => f.write_str("not yet"),
         Reply::Ending(Some(ending)) => write!(f, "{ending:?}"),
         Reply::Number(number) => write!(f, "{number:#x}"),

@@ -20,6 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::evidence::{Obstacle, Seen};
 use crate::grammar::{Prefix, Random};
 use crate::protocol::{self, Root};
+use crate::report::Report;
 use crate::sys::{Host, Name, PathBytes};
 use std::prelude::rust_2024::*;
 
@@ -137,6 +138,32 @@ impl Namespace {
         let inner = self.root.create_unclaimed()?;
         let path = path_buf(inner.path());
         Ok(Unclaimed { inner, path })
+    }
+
+    /// Removes one claim, by the name that a sweep tells it by, of which the
+    /// caller says that nothing uses it: where a sweep keeps it because it cannot
+    /// tell, since a command was started in another pid namespace, or the claim
+    /// is damaged. Whatever lives keeps it as it does in a sweep. The report has
+    /// one entry; with `dry_run` it says what would be done.
+    ///
+    /// # Errors
+    /// * [`ErrorKind::NoSuchClaim`]: there is no claim of this name, or it is
+    ///   another user's.
+    /// * [`ErrorKind::System`]: a call failed before anything was looked at.
+    ///
+    /// # Crash behaviour
+    /// Killed at any system call, it leaves the claim whole, or a tombstone that
+    /// the next sweep judges again.
+    pub fn reclaim_on_word(&self, name: impl AsRef<OsStr>, dry_run: bool) -> Result<Report, Error> {
+        let bytes = name.as_ref().as_bytes();
+        let name = Name::new(bytes).ok_or_else(|| {
+            let text = "that is not the name of a claim";
+            let operation = "reclaim on an operator's word";
+            Error::because(ErrorKind::NoSuchClaim, operation, self.root.path(), text.into())
+                .about(bytes)
+        })?;
+        let options = protocol::SweepOptions { dry_run, holding: holding().clone() };
+        self.root.reclaim_on_word(&name, &options)
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::{Namespace, holding};
 use crate::error::{Error, ErrorKind};
 use crate::evidence::{Ended, Evidence, Finding};
+use crate::life::Scan;
 use crate::probe::{Candidate, Prober, Probes};
 use crate::protocol::{self, Root};
 use crate::remove::{Remover, Removes};
@@ -236,6 +237,10 @@ impl<K: Kernel, P: Prober<K>> Prober<K> for HeldNow<'_, P> {
 
     fn commands(&mut self, claim: &Candidate<'_, K>) -> Finding {
         self.0.commands(claim)
+    }
+
+    fn life(&mut self, claims: &[&Candidate<'_, K>]) -> Scan {
+        self.0.life(claims)
     }
 }
 

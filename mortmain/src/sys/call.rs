@@ -10,7 +10,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::name::{Name, PathBytes};
-use super::types::{DirEntry, Ending, FsMagic, Handle, Identity, Pid, Process, Stat, Wait, Whoami};
+use super::sought::Sought;
+use super::types::{
+    DirEntry, Ending, FsMagic, Handle, Identity, MountView, Pid, Process, Stat, Uses, Wait, Whoami,
+};
 
 /// One call. Every lookup is of one component below a directory handle, never
 /// follows a link at that component, and never blocks on what it finds (h1).
@@ -182,6 +185,21 @@ pub enum Call {
     /// The numbers of the processes that `/proc` shows, rising. Answers
     /// [`Reply::Pids`].
     Pids,
+    /// What one process uses of some claims: all that `/proc` says of it, its
+    /// mount namespace's mounts included unless they are known. Answers
+    /// [`Reply::Uses`]. A process that has ended uses nothing, and what of it
+    /// may not be read is no error.
+    Uses {
+        /// The process.
+        pid: Pid,
+        /// The claims.
+        of: Box<Sought>,
+        /// The mounts that need not be looked at again.
+        known: Vec<MountView>,
+    },
+    /// How many descriptors this process may have open. Answers
+    /// [`Reply::Number`].
+    DescriptorsMax,
     /// SIGKILL every member of a group of our own children.
     KillGroup {
         /// The number of the group, greater than 1 and not our own.
@@ -229,9 +247,11 @@ pub enum Reply {
     Process(Process),
     /// Of [`Call::Pids`].
     Pids(Vec<Pid>),
+    /// Of [`Call::Uses`].
+    Uses(Box<Uses>),
     /// Of [`Call::Wait`].
     Ending(Option<Ending>),
-    /// Of [`Call::Random`] and [`Call::Pidfs`].
+    /// Of [`Call::Random`], [`Call::Pidfs`] and [`Call::DescriptorsMax`].
     Number(u64),
 }
 
@@ -266,6 +286,8 @@ impl Call {
             Call::Process { .. } => "process",
             Call::Pidfs { .. } => "pidfs",
             Call::Pids => "pids",
+            Call::Uses { .. } => "uses",
+            Call::DescriptorsMax => "descriptors-max",
             Call::KillGroup { .. } => "kill-group",
             Call::Wait { .. } => "wait",
             Call::Pause { .. } => "pause",
@@ -305,6 +327,13 @@ impl fmt::Display for Call {
             Call::ProcessExists { pid } | Call::Process { pid } | Call::Pidfs { pid } => {
                 write!(f, " {}", pid.0)
             }
+            Call::Uses { pid, of, .. } => {
+                write!(f, " {} of", pid.0)?;
+                match of.len() {
+                    1 => write!(f, " {}", PathBytes::from(of.name(0))),
+                    count => write!(f, " {count} claims"),
+                }
+            }
             Call::GroupExists { group } | Call::KillGroup { group } => write!(f, " {}", group.0),
             Call::Wait { pid, wait, reap } => {
                 write!(f, " {}", pid.0)?;
@@ -314,7 +343,9 @@ impl fmt::Display for Call {
                 if *reap { f.write_str(" and reap") } else { Ok(()) }
             }
             Call::Pause { millis } => write!(f, " {millis} ms"),
-            Call::Identity | Call::Whoami | Call::Pids | Call::Random => Ok(()),
+            Call::Identity | Call::Whoami | Call::Pids | Call::DescriptorsMax | Call::Random => {
+                Ok(())
+            }
         }
     }
 }

@@ -68,6 +68,7 @@ errnos! {
     EOPNOTSUPP = 95, "operation not supported";
     ETIMEDOUT = 110, "timed out";
     ESTALE = 116, "stale file handle";
+    EUCLEAN = 117, "structure needs cleaning";
     EDQUOT = 122, "disk quota exceeded";
 }
 

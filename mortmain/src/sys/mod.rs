@@ -12,6 +12,7 @@
 //! * There is no fork: [`Kernel::spawn`] takes a [`ChildPlan`], which is data,
 //!   and the child's part is one function without allocation,
 //!   [`child_part`], over a second, smaller trait.
+//! * A call owns its data and shares none, so that a copy of it is one.
 //! * A process's next call depends on its program, its arguments and the
 //!   answers so far, and on nothing else.
 //!
@@ -24,11 +25,13 @@ mod errno;
 #[cfg(feature = "host")]
 mod host;
 mod name;
+mod sought;
 mod types;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::Cell;
+use core::hash::Hash;
 
 pub use self::call::{Call, Reply};
 pub(crate) use self::child::OTHER_USER;
@@ -37,9 +40,10 @@ pub use self::errno::Errno;
 #[cfg(feature = "host")]
 pub use self::host::{Host, HostChild, HostProgram};
 pub use self::name::{Name, PathBytes};
+pub use self::sought::Sought;
 pub use self::types::{
-    DirEntry, Ending, FsMagic, Handle, Home, Identity, Kind, Pid, ProcView, Process, ProcessId,
-    Stat, Wait, Whoami,
+    DirEntry, Ending, FsMagic, Handle, Home, Identity, Kind, MountView, Pid, ProcView, Process,
+    ProcessId, Stat, Use, Uses, Wait, Whoami,
 };
 
 /// What a call that answers nothing but success or failure answers.
@@ -69,6 +73,15 @@ pub trait Kernel: Clone {
     /// The number that fork, the child's part or exec failed with. The child
     /// has then ended and is reaped.
     fn spawn(&self, program: &mut Self::Program, plan: &ChildPlan) -> Answer<Pid>;
+
+    /// Does a part of a process's work of which the process keeps the result and
+    /// nothing else.
+    ///
+    /// A kernel only has to do it. One that goes through all that can happen may
+    /// take two ways to the same result for one from there on.
+    fn aside<T: Hash>(&self, part: impl FnOnce(&Self) -> T) -> T {
+        part(self)
+    }
 }
 
 /// Takes the one kind of reply that a call has.
@@ -160,6 +173,24 @@ pub trait KernelExt: Kernel {
     /// The kernel's.
     fn pids(&self) -> Answer<Vec<Pid>> {
         expect_reply!(self, Call::Pids, Pids)
+    }
+
+    /// What a process uses of some claims; see [`Call::Uses`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn uses(&self, pid: Pid, of: &Sought, known: &[MountView]) -> Answer<Box<Uses>> {
+        let call = Call::Uses { pid, of: Box::new(of.clone()), known: known.into() };
+        expect_reply!(self, call, Uses)
+    }
+
+    /// How many descriptors this process may have open; see
+    /// [`Call::DescriptorsMax`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn descriptors_max(&self) -> Answer<u64> {
+        expect_reply!(self, Call::DescriptorsMax, Number)
     }
 
     /// Kills a group; see [`Call::KillGroup`].

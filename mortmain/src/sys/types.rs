@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::name::Name;
+use super::name::{Name, PathBytes};
 
 /// A descriptor by number, as the kernel hands it out. Owned ones are
 /// [`super::Fd`].
@@ -217,4 +217,57 @@ pub enum Wait {
     Forever,
     /// At most this many milliseconds; 0 only asks.
     AtMost(u32),
+}
+
+/// How a process uses a claim, as `/proc` tells it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Use {
+    /// It works in it.
+    WorkingDirectory,
+    /// Its root directory is in it.
+    Root,
+    /// Its program is in it.
+    Executable,
+    /// It has something in it open.
+    Descriptor,
+    /// It has a file in it mapped.
+    Map,
+    /// It sees a mount of something in it, wherever that is mounted.
+    MountOf,
+    /// It sees a mount on something in it that we do not see.
+    MountOn,
+    /// It was started under it, and carries its cookie.
+    Cookie,
+}
+
+/// A mount namespace as the processes with one root in it see it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MountView {
+    /// Stands for the namespace.
+    pub namespace: u64,
+    /// The root directory, where it can be read.
+    pub root: PathBytes,
+}
+
+/// What one process uses of the claims of a [`super::Sought`].
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Uses {
+    /// Which claim, by its place, and how; in order, each once.
+    pub found: Vec<(usize, Use)>,
+    /// The mounts that were looked at as well: those of a view that the call
+    /// did not know yet.
+    pub mounts: Option<MountView>,
+    /// Whether it could not be read, in whole or in part.
+    pub unread: bool,
+    /// Whether it has ended, in whole, and so uses nothing.
+    pub ended: bool,
+    /// Whether it is just becoming another program, whose memory is not set up
+    /// yet: it has to be looked at again.
+    pub unsettled: bool,
+    /// Name of its program, at most 15 bytes, where something was found.
+    pub program: Vec<u8>,
+    /// Its users, where a cookie was found: real, effective, saved, and that of
+    /// the file system.
+    pub uids: Vec<u32>,
 }

@@ -26,6 +26,7 @@ mod processes;
 mod raw;
 mod spawn;
 mod stat_line;
+mod uses;
 
 use std::boxed::Box;
 
@@ -68,6 +69,10 @@ impl Kernel for Host {
             Call::Process { pid } => processes::process(pid).map(Reply::Process),
             Call::Pidfs { pid } => processes::pidfs(pid).map(Reply::Number),
             Call::Pids => processes::pids().map(Reply::Pids),
+            Call::Uses { pid, of, known } => {
+                uses::uses(pid, &of, &known).map(|uses| Reply::Uses(Box::new(uses)))
+            }
+            Call::DescriptorsMax => processes::descriptors_max().map(Reply::Number),
             Call::KillGroup { group } => done(processes::kill_group(group)),
             Call::Wait { pid, wait, reap } => processes::wait(pid, wait, reap).map(Reply::Ending),
             Call::Pause { millis } => {

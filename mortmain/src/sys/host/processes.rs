@@ -101,6 +101,11 @@ pub(super) fn pids() -> Answer<Vec<Pid>> {
     Ok(pids)
 }
 
+pub(super) fn descriptors_max() -> Answer<u64> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    Ok(limit.current.unwrap_or(u64::MAX))
+}
+
 pub(super) fn wait(pid: Pid, wait: Wait, reap: bool) -> Answer<Option<Ending>> {
     let child = rustix_pid(pid)?;
     let how =

@@ -16,12 +16,16 @@ pub(super) const STAT_LINE_BYTES: usize = 1024;
 /// (`TASK_COMM_LEN`).
 const PROGRAM_BYTES_MAX: usize = 15;
 
+/// `PF_KTHREAD` of linux/sched.h, which has kept its number since 2.6.27.
+const PF_KTHREAD: u32 = 0x0020_0000;
+
 /// What is used of the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct StatLine<'line> {
     name: &'line [u8],
     state: u8,
     pub(super) group: i32,
+    flags: u32,
     pub(super) threads: u32,
     pub(super) start_ticks: u64,
 }
@@ -37,17 +41,24 @@ impl<'line> StatLine<'line> {
         // Fields are numbered as in proc_pid_stat(5); `nth(n)` passes over n of them.
         let &[state] = fields.next()? else { return None };
         let group = number(fields.nth(1)?)?; // 5, past 4
-        let threads = number(fields.nth(14)?)?; // 20, past 6 to 19
+        let flags = number(fields.nth(3)?)?; // 9, past 6 to 8
+        let threads = number(fields.nth(10)?)?; // 20, past 10 to 19
         let start_ticks = number(fields.nth(1)?)?; // 22, past 21
         // A line that was cut in its field 22 would show another start time.
         fields.next()?;
-        Some(StatLine { name, state, group, threads, start_ticks })
+        Some(StatLine { name, state, group, flags, threads, start_ticks })
     }
 
     /// Whether the main thread has ended: a zombie, or one that is being reaped
     /// at this moment.
     pub(super) fn zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
+    }
+
+    /// Whether it is a thread of the kernel's own, which has no program and no
+    /// memory.
+    pub(super) fn of_kernel(&self) -> bool {
+        self.flags & PF_KTHREAD != 0
     }
 
     /// The name of the program, at most 15 bytes.
