@@ -139,7 +139,16 @@ impl<'w, K: Kernel, V: Visitor<K>> Walk<'w, K, V> {
                 }
                 if is_dir(dir, &entry) {
                     dirs.push(entry.name);
-                } else if let Err(what) = self.visitor.leaf(dir, &entry.name) {
+                    continue;
+                }
+                let visited = loop {
+                    match self.visitor.leaf(dir, &entry.name) {
+                        // CHECK(h6-leaf): to look at a name takes a descriptor, too.
+                        Err(Hindrance::Call { errno: Errno::EMFILE, .. }) if self.give_back() => {}
+                        visited => break visited,
+                    }
+                };
+                if let Err(what) = visited {
                     self.meet(Some(&entry.name), what);
                 }
             }
