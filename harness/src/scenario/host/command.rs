@@ -22,11 +22,14 @@ const PATIENCE_SECS: u64 = 20;
 /// What a shell says when it is what it is meant to be, before its pid.
 const READY: &str = "ready ";
 
-/// Serves orders: `use` runs a program of the claim and writes a file there.
-/// The others do something to a path.
-const SERVES: &str = "printf '#!/bin/sh\\necho works\\n' >tool && chmod 700 tool; \
-    while read -r order at; do case $order in \
-    use) if ./tool && echo used >>used; then :; else echo fails; fi;; \
+/// Makes a program in the claim. A shell is ready when what it starts for that has ended: a child
+/// of a killed one would be a user of the claim for a moment longer.
+const PREPARES: &str = "printf '#!/bin/sh\\n' >tool && chmod 700 tool; ";
+
+/// Serves orders: `use` runs the program in the claim, writes a file there, and tells when both are
+/// done. The others do something to a path.
+const SERVES: &str = "while read -r order at; do case $order in \
+    use) if ./tool && echo used >>used; then echo works; else echo fails; fi;; \
     exit) exit 0;; \
     remove) rm -rf \"$at\" && echo done || echo fails;; \
     empty) find \"$at\" -mindepth 1 -delete && echo done || echo fails;; \
@@ -56,27 +59,35 @@ pub(super) struct Running {
 pub(super) struct Pipes {
     pub(super) input: PathBuf,
     pub(super) output: PathBuf,
+    /// Both, open from the beginning: what a command says that ends at once would be lost.
+    open: (File, File),
 }
 
 impl Pipes {
     /// Makes them.
     pub(super) fn make(control: &Path, name: &str) -> Outcome<Pipes> {
-        let pipes = Pipes::made(control, name);
-        for path in [&pipes.input, &pipes.output] {
+        for path in Pipes::paths(control, name) {
             // A command that is started again gets new ones.
-            let _gone = fs::remove_file(path);
-            mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+            let _gone = fs::remove_file(&path);
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
                 .map_err(std::io::Error::from)?;
             // Whatever user it is.
-            fs::set_permissions(path, Permissions::from_mode(0o666))?;
+            fs::set_permissions(&path, Permissions::from_mode(0o666))?;
         }
-        Ok(pipes)
+        Pipes::made(control, name)
     }
 
     /// Those that were made before.
-    pub(super) fn made(control: &Path, name: &str) -> Pipes {
-        let path = |what: &str| control.join(format!("{name}.{what}"));
-        Pipes { input: path("in"), output: path("out") }
+    pub(super) fn made(control: &Path, name: &str) -> Outcome<Pipes> {
+        let [input, output] = Pipes::paths(control, name);
+        let both = |path: &Path| File::options().read(true).write(true).open(path);
+        let open = (both(&input)?, both(&output)?);
+        Ok(Pipes { input, output, open })
+    }
+
+    /// Where they lie, that for the input first.
+    fn paths(control: &Path, name: &str) -> [PathBuf; 2] {
+        ["in", "out"].map(|what| control.join(format!("{name}.{what}")))
     }
 
     /// Waits until the command is what it is meant to be, or is held before that. `hold` takes hold
@@ -87,8 +98,7 @@ impl Pipes {
         described: &Command,
         hold: impl Fn(i32) -> Outcome<Watch>,
     ) -> Outcome<Running> {
-        let both = |path: &Path| File::options().read(true).write(true).open(path);
-        let (orders, output) = (both(&self.input)?, both(&self.output)?);
+        let (orders, output) = self.open;
         let mut output = Reader::new(output, format!("command `{name}`"))?;
         let (held, pid) = first_words(name, &mut output)?;
         let watch = hold(pid)?;
@@ -130,8 +140,11 @@ fn check_lock(name: &str, pid: i32, lock: Lock) -> Outcome<()> {
 
 /// What a shell has to be told to become the command.
 pub(super) fn script(command: &Command) -> String {
-    let serves = command.script.as_deref().unwrap_or(SERVES);
-    let body = format!("echo {READY}$$; {serves}");
+    let (before, serves) = match &command.script {
+        Some(script) => ("", script.as_str()),
+        None => (PREPARES, SERVES),
+    };
+    let body = format!("{before}echo {READY}$$; {serves}");
     let body = match command.lock {
         Lock::Kept => format!("sh -c {}", quoted(&body)),
         // The plain shell knows no number of a descriptor with more than one digit.

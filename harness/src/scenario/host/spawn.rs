@@ -81,7 +81,7 @@ impl Stage<'_> {
         match self.commands.contains_key(name) {
             true => Ok(()),
             false => {
-                let pipes = Pipes::made(&self.control, name);
+                let pipes = Pipes::made(&self.control, name)?;
                 self.runs(name, pipes)
             }
         }
