@@ -40,15 +40,23 @@ impl Disturbing {
 impl Hook for Disturbing {
     fn before(&mut self, step: Step<'_>) -> Option<Answer<Reply>> {
         self.seen += 1;
-        match self.asked {
-            Some(Disturbance::KillBefore(n)) if n == self.seen => kill_self(),
-            Some(Disturbance::StopBefore(n)) if n == self.seen => {
-                let call = step.word().to_owned();
-                let what = What::Stopped { before: n, call };
-                say(&Said { v: VERSION, id: self.id, what });
-                wait_for_continue();
+        let call = step.word();
+        let (here, kills) = match &self.asked {
+            Some(Disturbance::KillBefore(n)) => (*n == self.seen, true),
+            Some(Disturbance::StopBefore(n)) => (*n == self.seen, false),
+            Some(Disturbance::KillBeforeFirst(name)) => (name == call, true),
+            Some(Disturbance::StopBeforeFirst(name)) => (name == call, false),
+            None => (false, false),
+        };
+        if here {
+            if kills {
+                kill_self();
             }
-            _ => {}
+            // Once, also if there are more of that name.
+            self.asked = None;
+            let what = What::Stopped { before: self.seen, call: call.to_owned() };
+            say(&Said { v: VERSION, id: self.id, what });
+            wait_for_continue();
         }
         None
     }

@@ -22,7 +22,7 @@ pub(super) fn sweep(id: u64, prefix: &str, root: &Path, how: &SweepHow) -> Resul
     let report = match (&how.disturbed, is_plain(how)) {
         (Some(_), _) => {
             let (tap, root) = tapped_root_to_sweep(prefix, root)?;
-            tap.with_hook(|hook| hook.arm(id, how.disturbed));
+            tap.with_hook(|hook| hook.arm(id, how.disturbed.clone()));
             let options = protocol::SweepOptions { dry_run: how.dry_run, ..Default::default() };
             root.sweep_with(&options, &mut answers, &mut remover)
         }

@@ -200,13 +200,17 @@ pub enum Asked {
 }
 
 /// What happens at an exact call of an operation. Positions count from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disturbance {
     /// The actor stops before this call, says so, and waits for `continue`.
     StopBefore(u64),
     /// The actor is killed by a SIGKILL of its own before this call.
     KillBefore(u64),
+    /// It stops before the first call of this name.
+    StopBeforeFirst(String),
+    /// It is killed before the first call of this name.
+    KillBeforeFirst(String),
 }
 
 /// What an actor says.

@@ -4,13 +4,49 @@
 //! absent. The keys that a table may have are those that were asked for, so that what is documented,
 //! read and suggested cannot differ.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, did_you_mean};
+
+/// The calls by which the library reaches the system, as they are called.
+const CALLS: [&str; 31] = [
+    "open-root",
+    "open-dir",
+    "open-file",
+    "create-file",
+    "close",
+    "stat",
+    "stat-at",
+    "fs-magic",
+    "read-dir",
+    "mkdir",
+    "symlink",
+    "readlink",
+    "rename",
+    "unlink",
+    "rmdir",
+    "unseal",
+    "chmod",
+    "lock",
+    "unlock",
+    "identity",
+    "whoami",
+    "process-exists",
+    "group-exists",
+    "process",
+    "pidfs",
+    "pids",
+    "kill-group",
+    "wait",
+    "pause",
+    "random",
+    "spawn",
+];
 
 /// A value and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +64,51 @@ pub enum Count {
     Fixed(u64),
     /// `"n"`: the number of the round of a scenario that repeats itself.
     Round,
+    /// The first call of this name.
+    First(&'static str),
 }
 
-/// Where diagnostics go.
-pub(super) type Found = RefCell<Vec<Diagnostic>>;
+/// Where diagnostics go, and what the words in angle brackets stand for while a file is read once
+/// for each of several values.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    diagnostics: RefCell<Vec<Diagnostic>>,
+    values: BTreeMap<String, String>,
+    used: RefCell<BTreeSet<String>>,
+}
+
+impl Found {
+    /// With what words in angle brackets stand for.
+    pub(super) fn with(values: BTreeMap<String, String>) -> Found {
+        Found { values, ..Found::default() }
+    }
+
+    pub(super) fn report(&self, diagnostic: Diagnostic) {
+        self.diagnostics.borrow_mut().push(diagnostic);
+    }
+
+    /// The words that stood for something.
+    pub(super) fn used(&self) -> Ref<'_, BTreeSet<String>> {
+        self.used.borrow()
+    }
+
+    pub(super) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics.into_inner()
+    }
+
+    /// The text, with the values in the place of the words that stand for them.
+    fn filled(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (word, value) in &self.values {
+            let bracketed = format!("<{word}>");
+            if text.contains(&bracketed) {
+                self.used.borrow_mut().insert(word.clone());
+                text = text.replace(&bracketed, value);
+            }
+        }
+        text
+    }
+}
 
 /// One table, being read.
 pub(super) struct Fields<'f> {
@@ -58,7 +135,7 @@ impl<'f> Fields<'f> {
     }
 
     pub(super) fn report(&self, diagnostic: Diagnostic) {
-        self.found.borrow_mut().push(diagnostic);
+        self.found.report(diagnostic);
     }
 
     /// The value under a key.
@@ -100,7 +177,7 @@ impl<'f> Fields<'f> {
 
     fn as_string(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<At<String>> {
         match value.get_ref().as_str() {
-            Some(text) => Some(At { value: text.to_owned(), span: value.span() }),
+            Some(text) => Some(At { value: self.found.filled(text), span: value.span() }),
             None => {
                 self.wrong_type(key, "a string", value);
                 None
@@ -146,7 +223,10 @@ impl<'f> Fields<'f> {
         value: &Spanned<DeValue<'_>>,
     ) -> Option<At<i64>> {
         let read = value.get_ref().as_integer();
-        match read.and_then(|read| i64::from_str_radix(read.as_str(), read.radix()).ok()) {
+        let read = read.and_then(|read| i64::from_str_radix(read.as_str(), read.radix()).ok());
+        // A word in angle brackets stands for a number, too.
+        let text = || self.found.filled(value.get_ref().as_str()?).parse().ok();
+        match read.or_else(text) {
             Some(number) => Some(At { value: number, span: value.span() }),
             None => {
                 self.wrong_type(key, expected, value);
@@ -155,21 +235,86 @@ impl<'f> Fields<'f> {
         }
     }
 
+    /// A whole number of some size.
+    pub(super) fn number<N: TryFrom<i64>>(&self, key: &'static str) -> Option<N> {
+        let at = self.integer(key)?;
+        let number = N::try_from(at.value).ok();
+        if number.is_none() {
+            let title = format!("`{key}` cannot be {}", at.value);
+            self.report(Diagnostic::new("wrong-number", title, at.span));
+        }
+        number
+    }
+
     /// A number from 1, or `"n"`.
     pub(super) fn count(&self, key: &'static str) -> Option<At<Count>> {
         const EXPECTED: &str = "a number from 1, or \"n\" for that of the round";
         let value = self.get(key)?;
+        self.as_count(key, EXPECTED, value)
+    }
+
+    /// A call among those of an operation: a number from 1, `"n"`, or the name of the call that is
+    /// the first of its kind.
+    pub(super) fn call(&self, key: &'static str) -> Option<At<Count>> {
+        const EXPECTED: &str =
+            "a number from 1, \"n\" for that of the round, or the name of a call";
+        let value = self.get(key)?;
+        match value.get_ref().as_str().map(|text| self.found.filled(text)) {
+            Some(text) if text != "n" && text.parse::<u64>().is_err() => {
+                let words = CALLS.map(|word| (word, Count::First(word)));
+                self.one_of(key, At { value: text, span: value.span() }, &words)
+            }
+            _ => self.as_count(key, EXPECTED, value),
+        }
+    }
+
+    fn as_count(
+        &self,
+        key: &str,
+        expected: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<At<Count>> {
         if value.get_ref().as_str() == Some("n") {
             return Some(At { value: Count::Round, span: value.span() });
         }
-        let at = self.as_integer(key, EXPECTED, value)?;
+        let at = self.as_integer(key, expected, value)?;
         match u64::try_from(at.value) {
             Ok(number) if number > 0 => Some(At { value: Count::Fixed(number), span: at.span }),
             _ => {
-                self.wrong_type(key, EXPECTED, value);
+                self.wrong_type(key, expected, value);
                 None
             }
         }
+    }
+
+    /// The lists of a table of lists: a name, and the words or numbers that it stands for in turn.
+    pub(super) fn lists(&self, key: &'static str) -> Vec<(At<String>, Vec<String>)> {
+        const EXPECTED: &str = "a table of lists, such as `thing = [\"fifo\", \"socket\"]`";
+        let Some(value) = self.get(key) else { return Vec::new() };
+        let DeValue::Table(table) = value.get_ref() else {
+            self.wrong_type(key, EXPECTED, value);
+            return Vec::new();
+        };
+        let each = table.iter().filter_map(|(name, value)| {
+            let name = At { value: name.get_ref().to_string(), span: name.span() };
+            let DeValue::Array(array) = value.get_ref() else {
+                self.wrong_type(&name.value, EXPECTED, value);
+                return None;
+            };
+            let words = array.iter().filter_map(|value| match value.get_ref() {
+                DeValue::String(text) => Some(text.to_string()),
+                _ => self
+                    .as_integer(&name.value, "a list of words or numbers", value)
+                    .map(|at| at.value.to_string()),
+            });
+            let words: Vec<String> = words.collect();
+            if words.is_empty() {
+                self.wrong_type(&name.value, "a list of words or numbers", value);
+                return None;
+            }
+            Some((name, words))
+        });
+        each.collect()
     }
 
     /// The tables of an array of tables.
@@ -266,5 +411,29 @@ impl<'f> Fields<'f> {
     /// The keys of the table, in the order of the alphabet.
     pub(super) fn keys(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         self.table.keys().map(|name| (&**name.get_ref(), name.span()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calls_are_those_of_the_library() {
+        let source = include_str!("../../../mortmain/src/sys/call.rs");
+        for word in CALLS.iter().filter(|word| **word != "spawn") {
+            assert!(source.contains(&format!("=> \"{word}\",")), "no call is called `{word}`");
+        }
+        let (_, words) = source.split_once("pub fn word").expect("they have words");
+        let (words, _) = words.split_once("/// The call as a line").expect("and lines");
+        assert_eq!(words.matches("=> \"").count(), CALLS.len() - 1);
+    }
+
+    #[test]
+    fn words_in_angle_brackets_are_filled_and_noted() {
+        let values = BTreeMap::from([("thing".to_owned(), "fifo".to_owned())]);
+        let found = Found::with(values);
+        assert_eq!(found.filled("a <thing> and <other>"), "a fifo and <other>");
+        assert_eq!(found.used().len(), 1);
     }
 }

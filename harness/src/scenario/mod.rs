@@ -6,11 +6,11 @@
 
 pub mod catalogue;
 pub mod diagnostic;
+mod each;
 mod fields;
 pub mod host;
 mod needs;
 mod read;
-mod read_lives;
 mod reasons;
 pub mod runner;
 pub mod story;

@@ -5,20 +5,23 @@
 //! sweep can give.
 
 mod disks;
+mod hostile;
+mod lives;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
 use toml::de::DeTable;
 
 use super::diagnostic::{Diagnostic, did_you_mean};
+use super::each::{cases, unused};
 use super::fields::{At, Count, Fields, Found};
 use super::needs::Need;
 use super::reasons;
 use super::story::{
     Action, Actor, Base, Command, Copy, Deed, Disturbed, Expectation, Expected, LeftOver, Lock,
-    Oddity, Place, Planted, State, Step, Story, Sweeper,
+    Oddity, Place, Planted, Precious, State, Step, Story, Sweeper,
 };
 use crate::actor::wire::Asked;
 
@@ -53,16 +56,28 @@ pub fn read(name: &str, path: &Path, text: &str) -> Result<Story, Vec<Diagnostic
         return Err(syntax);
     }
     let found = Found::default();
-    let fields = Fields::new("a scenario", table.get_ref(), 0..0, &found);
-    let story = Reader { fields: &fields, names: BTreeMap::new() }.story();
-    let mut found = found.into_inner();
-    match story {
-        Some(parts) if found.is_empty() => {
-            Ok(Story { name: name.into(), path: path.into(), text: text.into(), ..parts })
-        }
+    let (cases, words) = cases(&Fields::new("a scenario", table.get_ref(), 0..0, &found));
+    let mut wrong = found.into_diagnostics();
+    let mut stories = Vec::new();
+    let mut used = BTreeSet::new();
+    for case in cases {
+        let found = Found::with(case.values);
+        let fields = Fields::new("a scenario", table.get_ref(), 0..0, &found);
+        let story = Reader { fields: &fields, names: BTreeMap::new() }.story();
+        used.extend(found.used().iter().cloned());
+        let (name, path, text) = (name.into(), path.into(), text.into());
+        stories.extend(story.map(|story| Story { name, path, text, case: case.label, ..story }));
+        wrong.extend(found.into_diagnostics());
+    }
+    wrong.extend(unused(&words, &used));
+    let mut stories = stories.into_iter();
+    match stories.next() {
+        Some(first) if wrong.is_empty() => Ok(Story { other_cases: stories.collect(), ..first }),
         _ => {
-            found.sort_by_key(|diagnostic| diagnostic.span.start);
-            Err(found)
+            wrong.sort_by_key(|diagnostic| diagnostic.span.start);
+            // What is wrong in every case is told once.
+            wrong.dedup();
+            Err(wrong)
         }
     }
 }
@@ -74,6 +89,12 @@ pub fn vocabulary() -> Vec<&'static str> {
     let verbs = VERBS.iter().map(|(verb, _)| *verb);
     let planted = PLANTED.iter().map(|(word, _)| *word);
     verbs.chain(planted).chain(EXPECTATIONS.iter().copied()).collect()
+}
+
+/// The names in angle brackets in a path: each stands for the name of that server's claim.
+pub(super) fn bracketed(path: &str) -> impl Iterator<Item = &str> {
+    let after = path.split('<').skip(1);
+    after.filter_map(|rest| Some(rest.split_once('>')?.0))
 }
 
 /// Who is called what.
@@ -145,6 +166,10 @@ const VERBS: &[(&str, Verb)] = &[
     ("kill-tree", |r, f| Some(Action::KillTree(r.actor(f, "kill-tree", &["server"])?).into())),
     ("empty", |r, f| r.take_away(f, "empty", Deed::Empty, Action::Empty)),
     ("tmpfiles", |r, f| r.tmpfiles(f)),
+    ("link", |r, f| r.link(f)),
+    ("forge", |r, f| r.forge(f)),
+    ("duplicate", |r, f| r.duplicate(f)),
+    ("move", |r, f| r.moves(f)),
 ];
 
 const PROCESSES: &[&str] = &["server", "command", "sweeper"];
@@ -158,11 +183,27 @@ const PLANTED: &[(&str, Planted)] = &[
     ("link-to-zero", Planted::LinkToZero),
     ("socket", Planted::Socket),
     ("sparse-giant", Planted::SparseGiant),
+    ("fifo-with-writer", Planted::FifoWithWriter),
+    ("link-to-file", Planted::LinkToFile),
+    ("garbage", Planted::Garbage),
+    ("full-directory", Planted::FullDirectory),
+    ("device", Planted::Device),
 ];
 
 /// What can be expected, by its key.
-const EXPECTATIONS: &[&str] =
-    &["claim", "works", "lives", "ended", "untouched", "there", "not-there", "told", "names"];
+const EXPECTATIONS: &[&str] = &[
+    "claim",
+    "works",
+    "lives",
+    "ended",
+    "untouched",
+    "there",
+    "not-there",
+    "told",
+    "names",
+    "foreign",
+    "not-told",
+];
 
 impl<'f> Reader<'f> {
     fn story(mut self) -> Option<Story> {
@@ -192,6 +233,7 @@ impl<'f> Reader<'f> {
             let title = "a story has `rounds` or `rounds-max`, not both";
             fields.report(Diagnostic::new("rounds", title, rounds.span.clone()));
         }
+        let _read_before = fields.lists("each");
         let zombies_stay = fields.is("zombies-stay");
         let times = self.times(rounds.is_some() || rounds_max.is_some());
         let actors = self.everybody();
@@ -212,6 +254,8 @@ impl<'f> Reader<'f> {
             host_only: host_only.map(|at| at.value),
             rounds_max: rounds_max.map(|at| at.value),
             rounds: rounds.map(|at| at.value),
+            case: String::new(),
+            other_cases: Vec::new(),
             zombies_stay,
             times,
             actors,
@@ -273,6 +317,7 @@ impl<'f> Reader<'f> {
             ("disk", "a disk"),
             ("crowd", "a crowd"),
             ("stranger", "a stranger"),
+            ("container", "a container"),
         ] {
             for (name, fields) in self.fields.named(kind, what) {
                 self.name(&name, kind);
@@ -288,7 +333,8 @@ impl<'f> Reader<'f> {
                 "disk" => self.disk(&fields).map(Actor::Disk),
                 "crowd" => self.crowd(&fields).map(Actor::Crowd),
                 "stranger" => Some(Actor::Stranger),
-                _ => Some(Actor::Precious),
+                "container" => Some(Actor::Container(self.container(&fields))),
+                _ => Some(Actor::Precious(Precious { plain_user: fields.is("plain-user") })),
             };
             fields.finish();
             actors.extend(actor.map(|actor| (name, actor)));
@@ -359,6 +405,7 @@ impl<'f> Reader<'f> {
         Some(Sweeper {
             dry_run: fields.is("dry-run"),
             plain_user: fields.is("plain-user"),
+            prefix: hostile::prefix(fields),
             cannot_tell: cannot_tell.map(|at| at.value).collect(),
             not_removed: match fields.has("not-removed") {
                 true => self.actors(fields, "not-removed", &["server"])?,
@@ -366,7 +413,7 @@ impl<'f> Reader<'f> {
             },
             descriptors: fields.count("descriptors").map(|at| at.value),
             on: self.optional(fields, "on", "disk")?,
-            surroundings: self.surroundings(fields),
+            surroundings: self.surroundings(fields)?,
         })
     }
 
@@ -407,9 +454,16 @@ impl<'f> Reader<'f> {
                 }
             };
             let expects = self.expectations(fields);
-            let counts = ["stop-before", "kill-before", "leaving", "hold-before"]
-                .map(|key| fields.has(key).then(|| fields.count(key)));
-            uses_round |= counts.into_iter().flatten().flatten().any(|at| at.value == Count::Round);
+            if expects.iter().any(|one| matches!(one.what, Expected::Foreign(1..))) {
+                let needs = [Need::Root];
+                self.demand("another user's claim", &needs, None, declared, fields.span());
+            }
+            let calls =
+                ["stop-before", "kill-before"].map(|key| fields.has(key).then(|| fields.call(key)));
+            let counts =
+                ["leaving", "hold-before"].map(|key| fields.has(key).then(|| fields.count(key)));
+            let counts = calls.into_iter().chain(counts).flatten().flatten();
+            uses_round |= counts.into_iter().any(|at| at.value == Count::Round);
             fields.finish();
             let Some(Acted { action, needs, host_only }) = acted else { continue };
             self.demand("this step", &needs, host_only, declared, fields.span());
@@ -490,20 +544,22 @@ impl<'f> Reader<'f> {
     fn plant(&self, fields: &Fields<'_>) -> Option<Acted> {
         let what = fields.word("plant", PLANTED);
         let at = self.place(fields, "at");
-        let depth = self.number(fields, "depth");
-        let name_bytes = self.number(fields, "name-bytes");
+        let depth = fields.number("depth");
+        let name_bytes = fields.number("name-bytes");
         if let (Some(what), Some(_)) = (&what, depth.or(name_bytes))
             && what.value != Planted::Directory
         {
             let title = "only of directories can there be one in the other";
             fields.report(Diagnostic::new("depth", title, what.span.clone()));
         }
+        let if_there = fields.is("if-there");
         if let Some(by) = fields.string("by") {
             return self.planted_by_command(fields, by, what?, at?);
         }
-        let action =
-            Action::Plant { what: what?.value, at: at?, depth: depth.unwrap_or(1), name_bytes };
-        Some(action.into())
+        let (what, depth) = (what?.value, depth.unwrap_or(1));
+        let needs = (what == Planted::Device).then_some(Need::Root).into_iter().collect();
+        let action = Action::Plant { what, at: at?, depth, name_bytes, if_there };
+        Some(Acted { action, needs, host_only: None })
     }
 
     fn mount(&self, fields: &Fields<'_>) -> Option<Acted> {
@@ -528,8 +584,8 @@ impl<'f> Reader<'f> {
 
     /// `stop-before` or `kill-before`.
     pub(super) fn disturbed(&self, fields: &Fields<'_>) -> Option<(Disturbed, Count)> {
-        let stopped = fields.count("stop-before").map(|at| (Disturbed::Stopped, at));
-        let killed = fields.count("kill-before").map(|at| (Disturbed::Killed, at));
+        let stopped = fields.call("stop-before").map(|at| (Disturbed::Stopped, at));
+        let killed = fields.call("kill-before").map(|at| (Disturbed::Killed, at));
         if let (Some(_), Some((_, second))) = (&stopped, &killed) {
             let title = "a step stops or kills, not both";
             fields.report(Diagnostic::new("two-ends", title, second.span.clone()));
@@ -590,7 +646,9 @@ impl<'f> Reader<'f> {
             return what.map(Expected::Untouched);
         }
         if fields.has("there") {
-            return self.place(fields, "there").map(Expected::There);
+            let place = self.place(fields, "there");
+            let because = fields.string("because").and_then(|at| self.reason(at));
+            return Some(Expected::There { place: place?, because });
         }
         if fields.has("not-there") {
             return self.place(fields, "not-there").map(Expected::NotThere);
@@ -598,16 +656,15 @@ impl<'f> Reader<'f> {
         if fields.has("told") {
             return fields.string("told").map(|at| Expected::Told(at.value));
         }
-        let names = fields.integer("names")?;
-        let on = self.optional(fields, "on", "disk")?;
-        match u64::try_from(names.value) {
-            Ok(count) => Some(Expected::Names { count, on }),
-            Err(_) => {
-                let title = "so many names cannot be there";
-                fields.report(Diagnostic::new("wrong-number", title, names.span));
-                None
-            }
+        if fields.has("not-told") {
+            return fields.string("not-told").map(|at| Expected::NotTold(at.value));
         }
+        if fields.has("foreign") {
+            return fields.number("foreign").map(Expected::Foreign);
+        }
+        let count = fields.number("names");
+        let on = self.optional(fields, "on", "disk")?;
+        count.map(|count| Expected::Names { count, on })
     }
 
     fn reason(&self, at: At<String>) -> Option<String> {
@@ -689,6 +746,9 @@ impl<'f> Reader<'f> {
         let at = fields.required(key)?;
         let (base, rest) = at.value.split_once('/').unwrap_or((&at.value, ""));
         let odd = rest.split('/').any(|part| part == ".." || part == ".");
+        for name in bracketed(rest) {
+            self.known(At { value: name.into(), span: at.span.clone() }, &["server"])?;
+        }
         if odd || rest.starts_with('/') {
             let title = "a place is named from above, without `.` and `..`";
             fields.report(Diagnostic::new("place", title, at.span.clone()));

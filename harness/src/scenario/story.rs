@@ -35,6 +35,10 @@ pub struct Story {
     pub rounds_max: Option<u64>,
     /// How often it is told, with another `n` each time.
     pub rounds: Option<u64>,
+    /// What the words in angle brackets stand for in this one, for who reads a finding.
+    pub case: String,
+    /// The same story with other words in their places.
+    pub other_cases: Vec<Story>,
     /// Whether the first process leaves ended orphans as zombies.
     pub zombies_stay: bool,
     /// How often its steps are told, one time after the other on the same root.
@@ -72,13 +76,15 @@ pub enum Actor {
     /// A program that only sweeps.
     Sweeper(Sweeper),
     /// A directory outside of every claim whose content must never change.
-    Precious,
+    Precious(Precious),
     /// A file system of the story's own, with a root in which claims can lie.
     Disk(Disk),
     /// Many owners at once, most of them dead.
     Crowd(Crowd),
     /// A program that has nothing to do with any claim.
     Stranger,
+    /// A pid namespace, in which servers and sweepers can be.
+    Container(Container),
 }
 
 impl Actor {
@@ -89,10 +95,11 @@ impl Actor {
             Actor::Server(_) => "server",
             Actor::Command(_) => "command",
             Actor::Sweeper(_) => "sweeper",
-            Actor::Precious => "precious",
+            Actor::Precious(_) => "precious",
             Actor::Disk(_) => "disk",
             Actor::Crowd(_) => "crowd",
             Actor::Stranger => "stranger",
+            Actor::Container(_) => "container",
         }
     }
 }
@@ -102,6 +109,8 @@ impl Actor {
 pub struct Server {
     /// Whether it is a user without rights over others, also where the story is told by root.
     pub plain_user: bool,
+    /// The prefix of its claim, if it is not the usual one.
+    pub prefix: Option<String>,
     /// The disk on which its claim lies, if not in the root that every story has.
     pub on: Option<String>,
     /// The server in whose claim its own lies.
@@ -112,6 +121,10 @@ pub struct Server {
     pub background: bool,
     /// What it sees of the machine.
     pub surroundings: Surroundings,
+    /// Whether it is the first process of its container, which ends with it.
+    pub first: bool,
+    /// Whether nobody may read its program, so that nobody but root may trace it.
+    pub unreadable: bool,
 }
 
 /// A file system of a story's own.
@@ -154,20 +167,46 @@ pub struct Crowd {
 }
 
 /// What a process sees of the machine, if it is not what all the others see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Whether it is the first process of a container of its own, which ends with it.
-    pub own_container: bool,
+    /// The container that it is in.
+    pub container: Option<String>,
     /// By so many seconds its clock since the boot is ahead, in a time namespace of its own.
     pub boottime_offset: Option<i64>,
 }
 
 impl Surroundings {
-    /// Whether it has any namespace of its own.
+    /// Whether it has any namespace that others have not.
     #[must_use]
     pub fn are_own(&self) -> bool {
-        self.own_container || self.boottime_offset.is_some()
+        self.container.is_some() || self.boottime_offset.is_some()
     }
+}
+
+/// A pid namespace, and what `/proc` shows in it.
+#[derive(Clone, Debug, Default)]
+pub struct Container {
+    /// What `/proc` shows.
+    pub proc: Proc,
+}
+
+/// What `/proc` shows in a container.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proc {
+    /// The container's processes.
+    #[default]
+    Own,
+    /// Those of the namespace around it.
+    Outer,
+    /// Of the container's, to each user those that he may trace.
+    HidesProcesses,
+}
+
+/// A directory outside of every claim whose content must never change.
+#[derive(Clone, Debug, Default)]
+pub struct Precious {
+    /// Whether it belongs to a user without rights over others.
+    pub plain_user: bool,
 }
 
 /// A program that a server starts in its claim.
@@ -204,6 +243,8 @@ pub struct Sweeper {
     pub dry_run: bool,
     /// Whether it is a user without rights over others, also where the story is told by root.
     pub plain_user: bool,
+    /// The prefix of the claims that it looks at, if it is not the usual one.
+    pub prefix: Option<String>,
     /// The questions that it cannot answer.
     pub cannot_tell: Vec<Asked>,
     /// The servers whose claims it fails to remove.
@@ -221,7 +262,6 @@ impl Sweeper {
     #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.dry_run
-            && !self.plain_user
             && self.cannot_tell.is_empty()
             && self.not_removed.is_empty()
             && self.descriptors.is_none()
@@ -318,6 +358,36 @@ pub enum Action {
         depth: u64,
         /// So many bytes has each name, filled up with its last.
         name_bytes: Option<u64>,
+        /// Whether nothing happens if there is nothing at that place.
+        if_there: bool,
+    },
+    /// A link of this text is put somewhere.
+    Link {
+        /// The text.
+        text: String,
+        /// Where.
+        at: Place,
+    },
+    /// The record in a link is made another's.
+    Forge {
+        /// The link.
+        at: Place,
+        /// What is changed in it.
+        change: Forged,
+    },
+    /// Something is copied with all that is in it, as a backup is made.
+    Duplicate {
+        /// What.
+        what: Place,
+        /// Where the copy is.
+        to: Place,
+    },
+    /// Something is renamed.
+    Move {
+        /// What.
+        what: Place,
+        /// Where it is then.
+        to: Place,
     },
     /// Something is taken away, with all that is in it.
     Remove(Place),
@@ -473,6 +543,25 @@ pub enum Planted {
     Socket,
     /// A file of ten gigabytes without a block.
     SparseGiant,
+    /// A FIFO that somebody has opened for writing.
+    FifoWithWriter,
+    /// A link to a file outside.
+    LinkToFile,
+    /// A file of zeros.
+    Garbage,
+    /// A directory with a directory and a file in it.
+    FullDirectory,
+    /// A device without end.
+    Device,
+}
+
+/// What is changed in a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forged {
+    /// The number of the process.
+    pub pid: Option<i32>,
+    /// The version of the format.
+    pub version: Option<u8>,
 }
 
 /// A place in the file system of a story.
@@ -541,11 +630,18 @@ pub enum Expected {
     /// A precious directory is what it was.
     Untouched(String),
     /// There is something at a place.
-    There(Place),
+    There {
+        /// The place.
+        place: Place,
+        /// The code of a reason that the last sweep gave about it.
+        because: Option<String>,
+    },
     /// There is nothing at a place.
     NotThere(Place),
     /// The report of the last sweep has these words in one of its lines.
     Told(String),
+    /// None of its lines has.
+    NotTold(String),
     /// So many names are in a root.
     Names {
         /// How many.
@@ -553,6 +649,8 @@ pub enum Expected {
         /// The disk whose root it is, if not that of every story.
         on: Option<String>,
     },
+    /// So many claims did the last sweep leave alone because they are other users'.
+    Foreign(u64),
 }
 
 /// The state of a claim.

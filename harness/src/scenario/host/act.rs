@@ -10,16 +10,16 @@ use rustix::process::Signal;
 
 use super::files;
 use super::plant;
-use super::stage::{Claim, Doing, Home, PREFIX, Serving, Stage, names_in};
+use super::stage::{Canary, Claim, Doing, Home, Serving, Stage, names_in};
 use super::truth::{WITNESS, inode};
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
-use crate::actor::wire::{Disturbance, Done, Order, SweepHow, What};
+use crate::actor::wire::{Disturbance, Done, Order, SweepHow, Swept, What};
 use crate::processes::process;
 use crate::reader::ReadErrorKind;
 use crate::scenario::fields::Count;
 use crate::scenario::story::{
-    Action, Actor, Base, Copy, Deed, Disturbed, Oddity, Place, Planted, Sweeper,
+    Action, Base, Copy, Deed, Disturbed, Oddity, Place, Planted, Sweeper,
 };
 use crate::wait::{Deadline, Watch};
 
@@ -66,9 +66,18 @@ impl Stage<'_> {
             Action::Sweep { by, disturbed, no_canary } => {
                 self.sweep(by, *disturbed, no_canary.is_some())
             }
-            Action::Plant { what, at, depth, name_bytes } => {
+            Action::Plant { what, at, depth, name_bytes, if_there } => {
+                if *if_there && !self.is_there(at) {
+                    return Ok(());
+                }
                 self.plant(*what, at, *depth, *name_bytes)
             }
+            Action::Link { text, at } => self.plant_link(text, at),
+            Action::Forge { at, change } => self.forge(at, *change),
+            Action::Duplicate { what, to } => self.duplicate(what, to),
+            Action::Move { what, to } => self.move_to(what, to),
+            // What is gone already need not be taken away.
+            Action::Remove(at) if !self.is_there(at) => Ok(()),
             Action::Remove(at) => {
                 let path = self.resolve_to_change(at)?;
                 Ok(plant::remove(&path)?)
@@ -125,7 +134,7 @@ impl Stage<'_> {
         disturbed: Option<(Disturbed, Count)>,
         fails: Option<&str>,
     ) -> Outcome<()> {
-        let process = self.start_server(self.server_of(server));
+        let process = self.start_server(server)?;
         let serving = Serving { process, uses: false, stopped: None, owner: None };
         self.servers.insert(server.into(), serving);
         if sweeps {
@@ -138,7 +147,7 @@ impl Stage<'_> {
             self.ask(server, order, |done| *done == Done::Limited)?;
         }
         let order = Order::Create {
-            prefix: PREFIX.into(),
+            prefix: self.prefix_of(server),
             root,
             tapped: self.is_disturbed(server),
             disturbed: self.disturbance(disturbed),
@@ -174,12 +183,13 @@ impl Stage<'_> {
         let name = claim.file_name().unwrap_or_default().to_string_lossy();
         let random = name.rsplit('-').next().unwrap_or_default().to_owned();
         let home = self.home_of(server);
+        let prefix = self.prefix_of(server);
         // There is no room for a witness.
         let full = match &home {
             Home::Disk(disk) => self.mounted(disk).is_some_and(|mounted| mounted.full),
             Home::Root | Home::Within(_) => false,
         };
-        let seen = Claim { random, inode: Some(inode(claim)?), touched: full, home };
+        let seen = Claim { prefix, random, inode: Some(inode(claim)?), touched: full, home };
         self.claims.insert(server.into(), seen);
         self.hold_owner(server, claim)?;
         let pid = self.serving(server)?.pid();
@@ -198,7 +208,8 @@ impl Stage<'_> {
         let names = self.root_of(&home).map_or_else(Vec::new, |root| names_in(&root));
         if let Some(name) = names.into_iter().find(|name| !before.contains(name)) {
             let random = name.trim_end_matches(".new").rsplit('-').next().unwrap_or_default();
-            let staged = Claim { random: random.into(), inode: None, touched: true, home };
+            let (prefix, random) = (self.prefix_of(server), random.into());
+            let staged = Claim { prefix, random, inode: None, touched: true, home };
             self.claims.insert(server.into(), staged);
         }
     }
@@ -228,10 +239,7 @@ impl Stage<'_> {
     /// Kills a server and reaps it. What is below it lives on.
     pub(super) fn reap(&mut self, server: &str) -> Outcome<()> {
         let mut serving = self.servers.remove(server).ok_or_else(|| not_running(server))?;
-        // Who made a namespace takes its first process along.
-        if let (Some(owner), true) = (&serving.owner, self.server_of(server).background) {
-            owner.kill()?;
-        }
+        self.kill_inside(server, &serving)?;
         serving.process.kill();
         if let Some(owner) = &serving.owner {
             gone(owner)?;
@@ -407,17 +415,12 @@ impl Stage<'_> {
         no_canary: bool,
     ) -> Outcome<()> {
         if !no_canary {
-            for home in homes(by.iter().map(|name| self.home_of(name))) {
-                self.plant_canary(home)?;
-            }
+            self.plant_canaries(by)?;
         }
         let mut plain = disturbed.is_none() && by.len() == 1;
         let mut sweeping = Vec::new();
         for name in by {
-            let described = match self.story.actors.get(name) {
-                Some(Actor::Sweeper(sweeper)) => sweeper.clone(),
-                _ => Sweeper { plain_user: self.server_of(name).plain_user, ..Sweeper::default() },
-            };
+            let described = self.sweeper_of(name);
             plain &= described.is_plain();
             let root = self.root_for(name)?;
             let order = self.sweep_order(&described, disturbed, root);
@@ -427,8 +430,7 @@ impl Stage<'_> {
                     None
                 }
                 None => {
-                    let mut process =
-                        self.start_sweeper(described.plain_user, described.surroundings);
+                    let mut process = self.start_sweeper(&described)?;
                     if let Some(more) = described.descriptors {
                         process.order(Order::LimitDescriptors { more: self.number(more) });
                         hears(&mut process, "a limit to be set")?;
@@ -441,16 +443,21 @@ impl Stage<'_> {
         }
         self.last.clear();
         for (name, own) in sweeping {
-            self.swept(&name, own, disturbed.is_some())?;
+            self.swept(&name, own, disturbed)?;
         }
         if plain && !self.over {
-            self.check_canaries()?;
+            by.iter().try_for_each(|name| self.check_canaries(name))?;
         }
         Ok(())
     }
 
     /// Waits for the end of a sweep, or for what was to happen in it.
-    fn swept(&mut self, name: &str, own: Option<Process>, disturbed: bool) -> Outcome<()> {
+    fn swept(
+        &mut self,
+        name: &str,
+        own: Option<Process>,
+        disturbed: Option<(Disturbed, Count)>,
+    ) -> Outcome<()> {
         const WHAT: &str = "a sweep to end";
         let (ordered, own) = match own {
             Some(mut process) => (hears(&mut process, WHAT)?, Some(process)),
@@ -458,7 +465,9 @@ impl Stage<'_> {
         };
         match ordered {
             Ordered::Done(Done::Swept(swept)) => {
-                self.over |= disturbed;
+                // A second one that was to be killed and has less to do than the first ends well.
+                let stopped = disturbed.is_some_and(|(how, _)| how == Disturbed::Stopped);
+                self.over |= stopped || disturbed.is_some() && !self.counts.disturbed;
                 self.last.push(swept);
                 self.counts.sweeps += 1;
                 Ok(())
@@ -479,28 +488,50 @@ impl Stage<'_> {
                 }
                 Ok(())
             }
+            // It could not even open the root, and says so: that is its right.
+            Ordered::Failed { message, .. } if own.is_some() && message.contains("(EMFILE)") => {
+                let report = vec![message.clone()];
+                self.last.push(Swept { report, trouble: Some(message), ..Swept::default() });
+                self.counts.sweeps += 1;
+                Ok(())
+            }
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Makes a dead claim, which the next plain sweep has to remove.
-    fn plant_canary(&mut self, home: Home) -> Outcome<()> {
-        let mut owner = self.start_actor(false);
-        let root = match &home {
-            Home::Disk(disk) => self.disk(disk)?,
-            Home::Root | Home::Within(_) => self.root_of(&home).unwrap_or_default(),
-        };
-        let claim = owner.create(PREFIX, &root);
-        owner.kill();
-        let name = claim.file_name().unwrap_or_default().to_string_lossy();
-        let random = name.rsplit('-').next().unwrap_or_default().to_owned();
-        self.canaries.push(Claim { random, inode: None, touched: true, home });
+    /// Makes dead claims beside those that are to be swept; the next plain sweep has to remove them.
+    fn plant_canaries(&mut self, by: &[String]) -> Outcome<()> {
+        let old = self.canaries.len();
+        for name in by {
+            let described = self.sweeper_of(name);
+            let (prefix, home) = (self.prefix_for(&described), self.home_of(name));
+            let plain_user = described.plain_user;
+            // One is enough for all who have to remove it.
+            if self.canaries[old..].iter().any(|other| other.is_for(&prefix, &home, plain_user)) {
+                continue;
+            }
+            let mut owner = self.start_actor(plain_user);
+            let root = self.root_for(name)?;
+            let claim = owner.create(&prefix, &root);
+            owner.kill();
+            let name = claim.file_name().unwrap_or_default().to_string_lossy();
+            let random = name.rsplit('-').next().unwrap_or_default().to_owned();
+            let claim = Claim { prefix, random, inode: None, touched: true, home };
+            self.canaries.push(Canary { claim, plain_user });
+        }
         Ok(())
     }
 
-    fn check_canaries(&mut self) -> Outcome<()> {
+    /// Looks whether those have gone that this sweeper had to remove.
+    fn check_canaries(&mut self, by: &str) -> Outcome<()> {
+        let described = self.sweeper_of(by);
+        let (prefix, home) = (self.prefix_for(&described), self.home_of(by));
         for canary in std::mem::take(&mut self.canaries) {
-            if let Some(path) = self.path_of(&canary) {
+            if !canary.is_for(&prefix, &home, described.plain_user) {
+                self.canaries.push(canary);
+                continue;
+            }
+            if let Some(path) = self.path_of(&canary.claim) {
                 let title = "the sweep did not remove the canary, so what it kept says nothing";
                 let failure = Failure::new("canary", title);
                 let failure = failure.note(format!("{} is a dead claim", path.display()));
@@ -523,6 +554,9 @@ impl Stage<'_> {
         match &place.base {
             Base::Root => self.planted.push(path.clone()),
             Base::Claim(server) => {
+                if place.rest.is_empty() {
+                    self.planted.push(path.clone());
+                }
                 if let Some(claim) = self.claims.get_mut(server) {
                     let witness = Path::new("files").join(WITNESS.0);
                     claim.touched |= witness.starts_with(&place.rest);
@@ -559,17 +593,19 @@ impl Stage<'_> {
             dry_run: described.dry_run,
             subject: self.subject,
             cannot_tell: described.cannot_tell.clone(),
-            not_removed: claims.map(|claim| format!("{PREFIX}-{}", claim.random)).collect(),
+            not_removed: claims.map(|claim| format!("{}-{}", claim.prefix, claim.random)).collect(),
             disturbed: self.disturbance(disturbed),
             ..SweepHow::default()
         };
-        Order::Sweep { prefix: PREFIX.into(), root, how }
+        Order::Sweep { prefix: self.prefix_for(described), root, how }
     }
 
     pub(super) fn disturbance(&self, disturbed: Option<(Disturbed, Count)>) -> Option<Disturbance> {
-        disturbed.map(|(how, count)| match how {
-            Disturbed::Stopped => Disturbance::StopBefore(self.number(count)),
-            Disturbed::Killed => Disturbance::KillBefore(self.number(count)),
+        disturbed.map(|(how, count)| match (how, count) {
+            (Disturbed::Stopped, Count::First(call)) => Disturbance::StopBeforeFirst(call.into()),
+            (Disturbed::Killed, Count::First(call)) => Disturbance::KillBeforeFirst(call.into()),
+            (Disturbed::Stopped, _) => Disturbance::StopBefore(self.number(count)),
+            (Disturbed::Killed, _) => Disturbance::KillBefore(self.number(count)),
         })
     }
 
@@ -577,6 +613,8 @@ impl Stage<'_> {
         match count {
             Count::Fixed(number) => number,
             Count::Round => self.round,
+            // Only a call has a name, and is found by it.
+            Count::First(_) => 1,
         }
     }
 }
@@ -600,17 +638,6 @@ pub(super) fn hears(process: &mut Process, what: &str) -> Outcome<Ordered> {
 
 fn each(names: &[String], mut act: impl FnMut(&str) -> Outcome<()>) -> Outcome<()> {
     names.iter().try_for_each(|name| act(name))
-}
-
-/// Each once.
-fn homes(all: impl Iterator<Item = Home>) -> Vec<Home> {
-    let mut homes = Vec::new();
-    for home in all {
-        if !homes.contains(&home) {
-            homes.push(home);
-        }
-    }
-    homes
 }
 
 pub(super) fn gone(watch: &Watch) -> Outcome<()> {

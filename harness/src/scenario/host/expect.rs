@@ -1,5 +1,7 @@
 //! Looks whether an expectation of a story holds.
 
+use std::path::Path;
+
 use super::stage::{Serving, Stage, names_in};
 use super::{Failure, Outcome};
 use crate::guard::ChildGuard;
@@ -29,16 +31,16 @@ impl Stage<'_> {
                 None => Ok(()),
             },
             Expected::Untouched(name) => {
-                let (dir, before) = &self.precious[name];
-                match Tree::read(dir)? == *before {
+                let before = &self.precious[name].1;
+                match Tree::read(&self.precious_path(name)?)? == *before {
                     true => Ok(()),
                     false => Err(Failure::new("S2", format!("`{name}` is not what it was"))),
                 }
             }
-            Expected::There(place) => {
+            Expected::There { place, because } => {
                 let path = self.resolve(place)?;
                 match path.symlink_metadata() {
-                    Ok(_) => Ok(()),
+                    Ok(_) => self.expect_told(&path, because.as_deref()),
                     Err(error) => {
                         Err(Failure::new("there", format!("{}: {error}", path.display())))
                     }
@@ -58,6 +60,22 @@ impl Stage<'_> {
                 }
                 let failure = Failure::new("told", format!("no sweep said `{words}`"));
                 Err(self.with_reports(failure))
+            }
+            Expected::NotTold(words) => {
+                let mut lines = self.last.iter().flat_map(|swept| &swept.report);
+                if !lines.any(|line| line.contains(words.as_str())) {
+                    return Ok(());
+                }
+                let failure = Failure::new("told", format!("a sweep said `{words}`"));
+                Err(self.with_reports(failure))
+            }
+            Expected::Foreign(count) => {
+                let found: usize = self.last.iter().map(|swept| swept.foreign).sum();
+                if found as u64 == *count {
+                    return Ok(());
+                }
+                let title = format!("the last sweep counted {found} of other users");
+                Err(self.with_reports(Failure::new("foreign", title)))
             }
             Expected::Names { count, on } => {
                 let names = match on {
@@ -104,6 +122,20 @@ impl Stage<'_> {
         let title = match reasons.is_empty() {
             true => format!("the last sweep says nothing of the claim of `{server}`"),
             false => format!("the last sweep gives another reason: {}", reasons.join(", ")),
+        };
+        Err(self.with_reports(Failure::new("because", title)))
+    }
+
+    /// Fails unless the last sweep gave this reason about a name in the root.
+    fn expect_told(&self, path: &Path, because: Option<&str>) -> Outcome<()> {
+        let Some(because) = because else { return Ok(()) };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut judged = self.last.iter().flat_map(|swept| &swept.claims);
+        let told = judged.find(|judged| judged.name == *name).map(|judged| &judged.because[..]);
+        let title = match told {
+            Some(codes) if codes.iter().any(|code| code == because) => return Ok(()),
+            Some(codes) => format!("the last sweep gives another reason: {}", codes.join(", ")),
+            None => format!("the last sweep says nothing of `{name}`"),
         };
         Err(self.with_reports(Failure::new("because", title)))
     }

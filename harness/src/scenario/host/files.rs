@@ -32,7 +32,8 @@ impl Stage<'_> {
         name_bytes: Option<u64>,
     ) -> Outcome<()> {
         let path = lengthened(self.resolve_to_change(at)?, name_bytes);
-        let outside = self.precious[super::stage::OUTSIDE].0.clone();
+        plant::set_aside(&path, &self.attic)?;
+        let outside = self.precious_path(super::stage::OUTSIDE)?;
         let user = match &at.base {
             Base::Claim(server) => self.path_of(self.claim(server)?),
             Base::Root | Base::Precious(_) => None,
@@ -41,7 +42,8 @@ impl Stage<'_> {
         if depth > 1 {
             return Ok(chain(&path, depth, user)?);
         }
-        plant::plant(what, &path, &outside, &self.control)?;
+        self.held.extend(plant::plant(what, &path, &outside, &self.control)?);
+        self.know(&path)?;
         match user {
             Some((uid, gid)) => Ok(lchown(&path, Some(uid), Some(gid))?),
             None => Ok(()),

@@ -15,7 +15,9 @@
 //! The report of a sweep is believed only about its reasons.
 
 mod act;
+mod adverse;
 mod command;
+mod container;
 mod crowd;
 mod deaths;
 mod disks;
@@ -104,6 +106,26 @@ type Outcome<T> = Result<T, Failure>;
 /// Tells a story. `lab` is the lab's binary. Only for a cell.
 #[must_use]
 pub fn tell(story: &Story, lab: &Path, subject: Subject) -> Told {
+    let mut all = (0, 0, 0);
+    for case in std::iter::once(story).chain(&story.other_cases) {
+        match tell_case(case, lab, subject) {
+            Told::Held { rounds, sweeps, canaries } => {
+                all = (all.0 + rounds, all.1 + sweeps, all.2 + canaries);
+            }
+            Told::Failed { mut finding, round } => {
+                if !case.case.is_empty() {
+                    finding.notes.insert(0, format!("told with {}", case.case));
+                }
+                return Told::Failed { finding, round };
+            }
+        }
+    }
+    let (rounds, sweeps, canaries) = all;
+    Told::Held { rounds, sweeps, canaries }
+}
+
+/// Tells one case of a story, in all its rounds.
+fn tell_case(story: &Story, lab: &Path, subject: Subject) -> Told {
     let (mut sweeps, mut canaries) = (0, 0);
     let last = story.rounds_max.or(story.rounds).unwrap_or(1);
     for round in 1..=last {

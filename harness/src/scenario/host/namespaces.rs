@@ -13,27 +13,56 @@ use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::forge::Record;
 use crate::processes::{process, processes};
-use crate::scenario::story::{Server, Surroundings};
+use crate::scenario::story::{Surroundings, Sweeper};
 use crate::wait::Watch;
 
 impl Stage<'_> {
     /// Starts a server as it is described.
-    pub(super) fn start_server(&self, described: &Server) -> Process {
-        let actor = self.actor_command(described.plain_user);
-        let mut command = within(described.surroundings, actor);
+    pub(super) fn start_server(&mut self, name: &str) -> Outcome<Process> {
+        let described = self.server_of(name);
+        let lab = if described.unreadable { self.unreadable_lab()? } else { self.lab.clone() };
+        let (plain_user, first) = (described.plain_user, described.first);
+        let mut command = self.placed(&lab, plain_user, &described.surroundings, first)?;
         if described.background {
             // The first process of the cell is its parent from now on.
             let inner = std::mem::replace(&mut command, Command::new("sh"));
             command.args(["-c", "exec 3<&0; \"$@\" <&3 3<&- & exit 0", "sh"]);
             command.arg(inner.get_program()).args(inner.get_args());
-            self.drop_rights(&mut command, described.plain_user);
+            self.drop_rights(
+                &mut command,
+                plain_user && described.surroundings.container.is_none(),
+            );
         }
-        Process::start_by(command)
+        Ok(Process::start_by(command))
     }
 
-    /// Starts a sweeper with these surroundings.
-    pub(super) fn start_sweeper(&self, plain_user: bool, surroundings: Surroundings) -> Process {
-        Process::start_by(within(surroundings, self.actor_command(plain_user)))
+    /// Starts a sweeper as it is described.
+    pub(super) fn start_sweeper(&mut self, described: &Sweeper) -> Outcome<Process> {
+        let (lab, surroundings) = (self.lab.clone(), &described.surroundings);
+        Ok(Process::start_by(self.placed(&lab, described.plain_user, surroundings, false)?))
+    }
+
+    /// What becomes an actor where it is to see what it is to see.
+    fn placed(
+        &mut self,
+        lab: &Path,
+        plain_user: bool,
+        surroundings: &Surroundings,
+        first: bool,
+    ) -> Outcome<Command> {
+        let mut command = Command::new(lab);
+        command.arg("actor");
+        let offset = surroundings.boottime_offset;
+        match &surroundings.container {
+            Some(container) if first => Ok(with_clock(offset, self.first_in(container, &command))),
+            // Who enters needs rights that it drops there.
+            Some(container) => self.inside(container, &with_clock(offset, command), plain_user),
+            None => {
+                let mut command = with_clock(offset, command);
+                self.drop_rights(&mut command, plain_user);
+                Ok(command)
+            }
+        }
     }
 
     /// Takes hold of the owner of a claim, where that is not the process that was started.
@@ -68,19 +97,11 @@ impl Stage<'_> {
     }
 }
 
-/// The command, run in namespaces of its own.
-fn within(surroundings: Surroundings, actor: Command) -> Command {
-    if !surroundings.are_own() {
-        return actor;
-    }
+/// The command, with a clock of its own.
+fn with_clock(offset: Option<i64>, actor: Command) -> Command {
+    let Some(offset) = offset else { return actor };
     let mut command = Command::new("unshare");
-    command.args(["--fork", "--kill-child"]);
-    if surroundings.own_container {
-        command.args(["--pid", "--mount-proc"]);
-    }
-    if let Some(offset) = surroundings.boottime_offset {
-        command.args(["--time", "--boottime", &offset.to_string()]);
-    }
+    command.args(["--fork", "--kill-child", "--time", "--boottime", &offset.to_string()]);
     command.arg("--").arg(actor.get_program()).args(actor.get_args());
     command
 }

@@ -4,18 +4,26 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, mknodat, utimensat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, makedev, mknodat, utimensat};
 
 use crate::scenario::story::Planted;
 
-/// Puts something in the place of whatever is there.
-pub(super) fn plant(what: Planted, at: &Path, precious: &Path, short: &Path) -> io::Result<()> {
-    remove(at)?;
+/// Puts something where nothing is. Answers what has to be kept open for it.
+pub(super) fn plant(
+    what: Planted,
+    at: &Path,
+    precious: &Path,
+    short: &Path,
+) -> io::Result<Option<File>> {
+    let fifo = || mknodat(CWD, at, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
     match what {
-        Planted::Fifo => {
-            mknodat(CWD, at, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        Planted::Fifo => fifo()?,
+        Planted::FifoWithWriter => {
+            fifo()?;
+            // For both, so that the open waits for nobody.
+            return File::options().read(true).write(true).open(at).map(Some);
         }
         Planted::Directory => fs::create_dir(at)?,
         Planted::File => fs::write(at, "somebody wrote this\n")?,
@@ -29,8 +37,44 @@ pub(super) fn plant(what: Planted, at: &Path, precious: &Path, short: &Path) -> 
             fs::rename(name, at)?;
         }
         Planted::SparseGiant => File::create(at)?.set_len(10 << 30)?,
+        Planted::LinkToFile => symlink(precious.join("file"), at)?,
+        Planted::Garbage => fs::write(at, [0; 4096])?,
+        Planted::FullDirectory => {
+            fs::create_dir_all(at.join("deep"))?;
+            fs::write(at.join("deep/file"), "somebody wrote this\n")?;
+        }
+        Planted::Device => mknodat(CWD, at, FileType::CharacterDevice, Mode::RWXU, makedev(1, 5))?,
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Moves whatever is there out of sight, where it goes on to be what it is. What is on another file
+/// system or is mounted on is taken away instead.
+pub(super) fn set_aside(at: &Path, attic: &Path) -> io::Result<()> {
+    let number = fs::read_dir(attic)?.count();
+    let aside: PathBuf = attic.join(number.to_string());
+    match fs::rename(at, aside) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(_) => remove(at),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Copies a tree as a backup is made: links as links, and with its modes.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(from)?;
+    if metadata.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    if !metadata.is_dir() {
+        return fs::copy(from, to).map(drop);
+    }
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        copy(&from.join(&name), &to.join(&name))?;
+    }
+    fs::set_permissions(to, metadata.permissions())
 }
 
 /// Removes whatever is there, with all that is in it. A mount is in the way.

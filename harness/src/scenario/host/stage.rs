@@ -10,12 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use super::command::Running;
+use super::container::Entered;
 use super::crowd::Gathered;
 use super::disks::Mounted;
+use super::truth::inode;
 use super::{Counts, Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::actor::wire::{Subject, Swept};
 use crate::guard::ChildGuard;
+use crate::scenario::read::bracketed;
 use crate::scenario::story::{self, Action, Base, Copy, Place, Story};
 use crate::scratch::scratch_root;
 use crate::tree::Tree;
@@ -25,7 +28,7 @@ use crate::wait::Watch;
 pub(super) const PREFIX: &str = "story";
 
 /// Nobody in particular, on any system: neither root nor the user who stands for all unknown ones.
-const PLAIN_UID: u32 = 1000;
+pub(super) const PLAIN_UID: u32 = 1000;
 
 /// The precious directory that every story has.
 pub(super) const OUTSIDE: &str = "outside";
@@ -35,7 +38,7 @@ pub(super) struct Stage<'s> {
     pub(super) story: &'s Story,
     pub(super) subject: Subject,
     pub(super) round: u64,
-    lab: PathBuf,
+    pub(super) lab: PathBuf,
     /// Where claims lie.
     pub(super) root: PathBuf,
     /// For the pipes of commands.
@@ -53,7 +56,7 @@ pub(super) struct Stage<'s> {
     pub(super) numbers: BTreeMap<String, (i32, u64)>,
     pub(super) claims: BTreeMap<String, Claim>,
     /// Dead claims that the next plain sweep has to remove.
-    pub(super) canaries: Vec<Claim>,
+    pub(super) canaries: Vec<Canary>,
     /// What the last step that swept was told.
     pub(super) last: Vec<Swept>,
     /// What is mounted, and where.
@@ -67,6 +70,15 @@ pub(super) struct Stage<'s> {
     pub(super) crowds: BTreeMap<String, Gathered>,
     /// Names in a root that the story has put there.
     pub(super) planted: Vec<PathBuf>,
+    /// The inodes of what lies there, since a sweep that meets it may give it back its name.
+    pub(super) planted_inodes: Vec<u64>,
+    /// Where things are that something else was put in the place of.
+    pub(super) attic: PathBuf,
+    /// Precious directories that were moved, and where they are now.
+    pub(super) moved: BTreeMap<String, Place>,
+    pub(super) containers: BTreeMap<String, Entered>,
+    /// What somebody has opened, who is no user of any claim.
+    pub(super) held: Vec<File>,
     pub(super) counts: Counts,
     /// Whether an operation ended before the call at which something was to happen.
     pub(super) over: bool,
@@ -105,6 +117,8 @@ pub(super) enum Doing {
 /// A claim as it was seen.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
+    /// The prefix of its names.
+    pub(super) prefix: String,
     /// What all its names have in common.
     pub(super) random: String,
     /// The inode of its directory, once it was published.
@@ -113,6 +127,20 @@ pub(super) struct Claim {
     pub(super) touched: bool,
     /// Where it lies.
     pub(super) home: Home,
+}
+
+/// A dead claim that a sweep has to remove.
+pub(super) struct Canary {
+    pub(super) claim: Claim,
+    /// Whose it is.
+    pub(super) plain_user: bool,
+}
+
+impl Canary {
+    /// Whether sweeps of this user have to remove it, for claims of this prefix there.
+    pub(super) fn is_for(&self, prefix: &str, home: &Home, plain_user: bool) -> bool {
+        self.plain_user == plain_user && self.claim.prefix == prefix && self.claim.home == *home
+    }
 }
 
 /// Where claims lie.
@@ -144,6 +172,7 @@ impl<'s> Stage<'s> {
         // As the temporary directory is, in which claims lie in life.
         let root = make("root", 0o1777)?;
         let control = make("control", 0o777)?;
+        let attic = make("attic", 0o700)?;
         // The build may lie where a plain user may not look.
         let reachable = base.join("mortmain-lab");
         let lab = if story.actors.values().any(is_plain) {
@@ -154,12 +183,18 @@ impl<'s> Stage<'s> {
             lab.to_owned()
         };
         let mut precious = BTreeMap::new();
-        let named = story.actors.iter().filter(|(_, a)| matches!(a, story::Actor::Precious));
-        for name in named.map(|(name, _)| name.as_str()).chain([OUTSIDE]) {
+        let named = story.actors.iter().filter_map(|(name, actor)| match actor {
+            story::Actor::Precious(precious) => Some((name.as_str(), precious.plain_user)),
+            _ => None,
+        });
+        for (name, plain_user) in named.chain([(OUTSIDE, false)]) {
             let dir = make(&format!("precious-{name}"), 0o755)?;
             fs::create_dir_all(dir.join("deep/er"))?;
             fs::write(dir.join("file"), format!("{name}: nobody may touch this\n"))?;
             fs::write(dir.join("deep/er/file"), "nor this\n")?;
+            if plain_user {
+                super::adverse::give(&dir, PLAIN_UID)?;
+            }
             let seen = Tree::read(&dir)?;
             precious.insert(name.to_owned(), (dir, seen));
         }
@@ -187,6 +222,11 @@ impl<'s> Stage<'s> {
             locks: Vec::new(),
             crowds: BTreeMap::new(),
             planted: Vec::new(),
+            planted_inodes: Vec::new(),
+            attic,
+            moved: BTreeMap::new(),
+            containers: BTreeMap::new(),
+            held: Vec::new(),
             counts: Counts::default(),
             over: false,
         })
@@ -251,8 +291,17 @@ impl<'s> Stage<'s> {
     /// The path of a claim, by whatever name it has now.
     pub(super) fn path_of(&self, claim: &Claim) -> Option<PathBuf> {
         let root = self.root_of(&claim.home)?;
-        let mut names = names_in(&root).into_iter().filter(|name| name.contains(&claim.random));
-        names.next().map(|name| root.join(name))
+        let names = names_in(&root).into_iter().filter(|name| name.contains(&claim.random));
+        let mut paths = names.map(|name| root.join(name));
+        paths.find(|path| !self.is_planted(path))
+    }
+
+    /// Whether something in a root is there because the story has put it there.
+    pub(super) fn is_planted(&self, path: &Path) -> bool {
+        // Under the name that the claim had, or its own; not as somebody's tombstone.
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let known = |inode| !hidden && self.planted_inodes.contains(&inode);
+        self.planted.iter().any(|planted| planted == path) || inode(path).is_ok_and(known)
     }
 
     /// What lies in the root, sorted.
@@ -307,11 +356,18 @@ impl<'s> Stage<'s> {
                     Failure::new("no-claim", format!("nothing is left of the claim of `{server}`"))
                 })?
             }
-            Base::Precious(name) => self.precious[name].0.clone(),
+            Base::Precious(name) => self.precious_path(name)?,
         };
+        let mut rest = place.rest.clone();
+        for server in bracketed(&place.rest) {
+            let claim = self.claim(server)?;
+            let name = format!("{}-{}", claim.prefix, claim.random);
+            rest = rest.replace(&format!("<{server}>"), &name);
+        }
         // A join with an empty path would add a slash, and a slash follows links.
         // OK because whoever read the story has seen to it.
-        let rest = OsString::from_vec(place.rest_bytes().unwrap_or_default());
+        let rest =
+            OsString::from_vec(Place { rest, ..place.clone() }.rest_bytes().unwrap_or_default());
         Ok(if rest.is_empty() { base } else { base.join(rest) })
     }
 
@@ -344,10 +400,11 @@ fn is_plain(actor: &story::Actor) -> bool {
         story::Actor::Server(server) => server.plain_user,
         story::Actor::Sweeper(sweeper) => sweeper.plain_user,
         story::Actor::Command(_)
-        | story::Actor::Precious
+        | story::Actor::Precious(_)
         | story::Actor::Disk(_)
         | story::Actor::Crowd(_)
-        | story::Actor::Stranger => false,
+        | story::Actor::Stranger
+        | story::Actor::Container(_) => false,
     }
 }
 

@@ -34,8 +34,8 @@ impl Stage<'_> {
             }
         }
         self.check_crowds()?;
-        for (name, (dir, before)) in &self.precious {
-            let now = Tree::read(dir)?;
+        for (name, (_, before)) in &self.precious {
+            let now = Tree::read(&self.precious_path(name)?)?;
             if now != *before {
                 let title = format!("the precious directory `{name}` is not what it was");
                 let mut failure = Failure::new("S2", title);
@@ -78,7 +78,7 @@ impl Stage<'_> {
             let title = format!("the claim is gone in which that of `{server}` lies");
             return Err(Failure::new("not-kept", title));
         };
-        let path = root.join(format!("{}-{}", super::stage::PREFIX, claim.random));
+        let path = root.join(format!("{}-{}", claim.prefix, claim.random));
         if self.mounts.contains(&path) {
             // What is mounted on it hides it, until that ends.
             return Ok(());
@@ -127,6 +127,8 @@ impl Stage<'_> {
         self.crowds.clear();
         self.copies.clear();
         self.strangers.clear();
+        self.held.clear();
+        self.containers.clear();
         kill_everybody()?;
         for at in std::mem::take(&mut self.mounts).into_iter().rev() {
             unmount(&at, UnmountFlags::DETACH).map_err(io::Error::from)?;
@@ -136,9 +138,12 @@ impl Stage<'_> {
             _ => false,
         });
         self.last.clear();
-        for root in self.roots() {
-            for plain_user in [false, true].into_iter().take(1 + usize::from(plain)) {
-                let swept = self.clean_sweep(&root, plain_user)?;
+        let users = [false, true].into_iter().take(1 + usize::from(plain));
+        for (root, plain_user) in
+            self.roots().iter().flat_map(|root| users.clone().map(move |user| (root, user)))
+        {
+            for prefix in self.prefixes() {
+                let swept = self.clean_sweep(prefix, root, plain_user)?;
                 self.last.push(swept);
             }
         }
@@ -149,14 +154,15 @@ impl Stage<'_> {
     }
 
     /// A sweep that nothing disturbs, by a process of its own.
-    pub(super) fn clean_sweep(&mut self, root: &Path, plain_user: bool) -> Outcome<Swept> {
+    pub(super) fn clean_sweep(
+        &mut self,
+        prefix: String,
+        root: &Path,
+        plain_user: bool,
+    ) -> Outcome<Swept> {
         let mut actor = self.start_actor(plain_user);
         let how = SweepHow { subject: self.subject, ..SweepHow::default() };
-        actor.order(Order::Sweep {
-            prefix: super::stage::PREFIX.into(),
-            root: root.to_owned(),
-            how,
-        });
+        actor.order(Order::Sweep { prefix, root: root.to_owned(), how });
         self.counts.sweeps += 1;
         match actor.hears("the end of the last sweep") {
             Ok(What::Done(Done::Swept(swept))) => Ok(swept),
@@ -174,11 +180,11 @@ impl Stage<'_> {
     /// Fails if anything is left but what the story declares.
     fn check_left(&self) -> Outcome<()> {
         let roots = self.roots();
-        let names = roots.iter().flat_map(|root| names_in(root));
-        let mut left: BTreeSet<String> = names.collect();
-        for path in &self.planted {
-            left.remove(&*path.file_name().unwrap_or_default().to_string_lossy());
-        }
+        let paths =
+            roots.iter().flat_map(|root| names_in(root).into_iter().map(|name| root.join(name)));
+        let left = paths.filter(|path| !self.is_planted(path));
+        let left = left.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        let mut left: BTreeSet<String> = left.collect();
         for declared in &self.story.left_over {
             let claim = self.claim(&declared.server)?;
             let mut names = left.iter().filter(|name| name.contains(&claim.random));
@@ -208,6 +214,7 @@ impl Stage<'_> {
     pub(super) fn reasons(&self, claim: &Claim) -> Vec<&str> {
         let judged = self.last.iter().flat_map(|swept| &swept.claims);
         let own = judged.filter(|judged| judged.name.contains(&claim.random));
+        let own = own.filter(|judged| !self.is_planted(&self.root.join(&judged.name)));
         own.flat_map(|judged| judged.because.iter().map(String::as_str)).collect()
     }
 }

@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::hostile::prefix;
 use super::{Acted, Declared, Reader};
 use crate::scenario::diagnostic::Diagnostic;
 use crate::scenario::fields::{At, Count, Fields};
 use crate::scenario::needs::Need;
-use crate::scenario::story::{Action, Actor, Crowd, Disk, DiskKind, Filler, Server, Sweeper};
+use crate::scenario::story::{
+    Action, Actor, Crowd, Disk, DiskKind, Filler, Precious, Server, Sweeper,
+};
 
 const KINDS: [(&str, DiskKind); 4] = [
     ("tmpfs", DiskKind::Tmpfs),
@@ -23,10 +26,11 @@ pub(super) fn uses_round(actor: &Actor) -> bool {
         Actor::Server(server) => server.descriptors,
         Actor::Sweeper(sweeper) => sweeper.descriptors,
         Actor::Command(_)
-        | Actor::Precious
+        | Actor::Precious(_)
         | Actor::Disk(_)
         | Actor::Crowd(_)
-        | Actor::Stranger => None,
+        | Actor::Stranger
+        | Actor::Container(_) => None,
     };
     descriptors == Some(Count::Round)
 }
@@ -43,17 +47,6 @@ impl Reader<'_> {
                 None
             }
         }
-    }
-
-    /// A number that cannot be negative.
-    pub(super) fn number(&self, fields: &Fields<'_>, key: &'static str) -> Option<u64> {
-        let at = fields.integer(key)?;
-        let number = u64::try_from(at.value).ok();
-        if number.is_none() {
-            let title = format!("`{key}` cannot be negative");
-            fields.report(Diagnostic::new("wrong-number", title, at.span));
-        }
-        number
     }
 
     /// The actor under a key that need not be there.
@@ -79,10 +72,31 @@ impl Reader<'_> {
             let title = "a claim lies on a disk or within another claim, not both";
             fields.report(Diagnostic::new("two-places", title, fields.key_span("within")));
         }
+        let prefix = prefix(fields);
         let background = fields.is("in-background");
+        let unreadable = fields.is("unreadable-program");
+        let first_in = self.optional(fields, "first-in", "container");
         let surroundings = self.surroundings(fields);
-        let (on, within) = (on?, within?);
-        Some(Server { plain_user, on, within, descriptors, background, surroundings })
+        if unreadable && !(fields.has("in") && plain_user) {
+            let title = "an unreadable program hides a plain user in a container";
+            let span = fields.key_span("unreadable-program");
+            let found = Diagnostic::new("unreadable", title, span);
+            fields.report(found.help(Some("say `in` and `plain-user`".into())));
+        }
+        let (on, within, first_in, mut surroundings) = (on?, within?, first_in?, surroundings?);
+        let first = first_in.is_some();
+        surroundings.container = surroundings.container.or(first_in);
+        Some(Server {
+            plain_user,
+            prefix,
+            on,
+            within,
+            descriptors,
+            background,
+            surroundings,
+            first,
+            unreadable,
+        })
     }
 
     pub(super) fn disk(&self, fields: &Fields<'_>) -> Option<Disk> {
@@ -92,8 +106,8 @@ impl Reader<'_> {
             fields.report(found.note(format!("it can be {kinds}")));
         }
         let kind = fields.word("kind", &KINDS).map(|at| at.value);
-        let size_kib = self.number(fields, "size-kib");
-        let inodes = self.number(fields, "inodes");
+        let size_kib = fields.number("size-kib");
+        let inodes = fields.number("inodes");
         let lower = self.optional(fields, "lower", "disk")?;
         let only = |key: &str, kinds: &[DiskKind]| {
             if fields.has(key) && kind.is_some_and(|kind| !kinds.contains(&kind)) {
@@ -108,7 +122,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn crowd(&self, fields: &Fields<'_>) -> Option<Crowd> {
-        let of = |key| self.number(fields, key).unwrap_or_default();
+        let of = |key| fields.number::<u64>(key).unwrap_or_default();
         let (dead, half_made, living) = (of("dead"), of("half-made"), of("living"));
         Some(Crowd { dead, half_made, living, on: self.optional(fields, "on", "disk")? })
     }
@@ -138,7 +152,7 @@ impl Reader<'_> {
             let found = Diagnostic::new("missing-key", title, fields.span());
             fields.report(found.note(what.to_owned()));
         }
-        u32::try_from(self.number(fields, "to")?).ok()
+        fields.number("to")
     }
 
     pub(super) fn chattr(&self, fields: &Fields<'_>) -> Option<Acted> {
@@ -199,18 +213,22 @@ impl Reader<'_> {
                 Actor::Sweeper(sweeper) if sweeper.descriptors.is_some() => {
                     (Vec::new(), Some("no simulated process is short of descriptors"))
                 }
+                Actor::Server(Server { unreadable: true, .. }) => {
+                    (Vec::new(), Some("only a real program can be run and not read"))
+                }
                 Actor::Server(Server { surroundings, .. })
                 | Actor::Sweeper(Sweeper { surroundings, .. })
-                    if surroundings.are_own() =>
+                    if surroundings.boottime_offset.is_some() =>
                 {
-                    let container = surroundings.own_container.then_some(Need::Container);
-                    let clock = surroundings.boottime_offset.map(|_| Need::TimeNamespace);
-                    (container.into_iter().chain(clock).collect(), None)
+                    (vec![Need::TimeNamespace], None)
                 }
+                Actor::Container(_) => (vec![Need::Container], None),
+                // It is given to him.
+                Actor::Precious(Precious { plain_user: true }) => (vec![Need::Root], None),
                 Actor::Server(_)
                 | Actor::Command(_)
                 | Actor::Sweeper(_)
-                | Actor::Precious
+                | Actor::Precious(_)
                 | Actor::Stranger => continue,
             };
             if lies_on(actors, name).any(|below| below == name) {

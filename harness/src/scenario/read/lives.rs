@@ -1,10 +1,10 @@
 //! Reads what is told of owners and commands: where they run, how they start, what they take away.
 
-use super::diagnostic::Diagnostic;
-use super::fields::{At, Fields};
-use super::needs::Need;
-use super::read::{Acted, Reader};
-use super::story::{Action, Deed, Place, Planted, Surroundings};
+use super::{Acted, Reader};
+use crate::scenario::diagnostic::Diagnostic;
+use crate::scenario::fields::{At, Fields};
+use crate::scenario::needs::Need;
+use crate::scenario::story::{Action, Container, Deed, Place, Planted, Proc, Surroundings};
 
 /// What the shell of a command can put somewhere.
 const PLANTED_BY_COMMANDS: [Planted; 4] =
@@ -12,20 +12,27 @@ const PLANTED_BY_COMMANDS: [Planted; 4] =
 
 impl Reader<'_> {
     /// What somebody sees of the machine that others do not see so.
-    pub(super) fn surroundings(&self, fields: &Fields<'_>) -> Surroundings {
-        let offset = fields.integer("boottime-offset");
-        let surroundings = Surroundings {
-            own_container: fields.is("own-container"),
-            boottime_offset: offset.map(|at| at.value),
+    pub(super) fn surroundings(&self, fields: &Fields<'_>) -> Option<Surroundings> {
+        let container = self.optional(fields, "in", "container");
+        let boottime_offset = fields.integer("boottime-offset").map(|at| at.value);
+        let made_for_it = boottime_offset.is_some() || fields.has("first-in");
+        let wrong = |title: &str, key: &str| {
+            fields.report(Diagnostic::new("wrong-together", title, fields.key_span(key)));
         };
-        if surroundings.are_own() {
-            if fields.has("plain-user") {
-                let title = "a plain user cannot make namespaces";
-                let found = Diagnostic::new("wrong-together", title, fields.key_span("plain-user"));
-                fields.report(found);
-            }
+        if made_for_it && fields.has("plain-user") {
+            wrong("a plain user cannot make namespaces", "plain-user");
         }
-        surroundings
+        if fields.has("in") && fields.has("first-in") {
+            wrong("who is the first in a container is in it", "in");
+        }
+        Some(Surroundings { container: container?, boottime_offset })
+    }
+
+    /// A container.
+    pub(super) fn container(&self, fields: &Fields<'_>) -> Container {
+        const SHOWN: [(&str, Proc); 3] =
+            [("own", Proc::Own), ("outer", Proc::Outer), ("hides-processes", Proc::HidesProcesses)];
+        Container { proc: fields.word("proc", &SHOWN).map_or(Proc::Own, |at| at.value) }
     }
 
     pub(super) fn times(&self, repeats: bool) -> u64 {
@@ -123,7 +130,7 @@ impl Reader<'_> {
 mod tests {
     use std::path::Path;
 
-    use super::super::read;
+    use crate::scenario::read;
 
     const HEAD: &str = "about = \"x\"\nrules = [\"l2\"]\n";
 
@@ -141,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_namespace_is_a_need_that_is_declared() {
-        check(&format!("[server.a]\nown-container = true\n{START}"), &["undeclared-need"]);
+        let first = "[container.c]\n[server.a]\nfirst-in = \"c\"\n";
+        check(&format!("{first}{START}"), &["undeclared-need"]);
         check(
             &format!("needs = [\"root\"]\n[server.a]\nboottime-offset = 1\n{START}"),
             &["undeclared-need"],
@@ -151,10 +159,7 @@ mod tests {
             &[],
         );
         check(
-            &format!(
-                "needs = [\"container\"]\n[server.a]\nown-container = true\n\
-                 plain-user = true\n{START}"
-            ),
+            &format!("needs = [\"container\"]\n{first}plain-user = true\n{START}"),
             &["wrong-together"],
         );
     }
