@@ -70,6 +70,8 @@ pub(crate) struct Line<'l> {
     place: &'static str,
     verdict: Word,
     why: String,
+    /// The same in words that stay what they are.
+    because: Vec<&'static str>,
     proofs: Option<Proofs>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<Process>,
@@ -120,11 +122,28 @@ impl<'l> Line<'l> {
             place: entry.place.word(),
             verdict: Word::of(&entry.outcome),
             why: why(&entry.outcome),
+            because: because(&entry.outcome),
             proofs,
             owner: None,
             age_seconds: None,
             bytes: None,
         }
+    }
+}
+
+/// The codes of what an outcome rests on. Of a removal, that the lease is free is the same in all.
+fn because(outcome: &Outcome) -> Vec<&'static str> {
+    match outcome {
+        Outcome::Removed(findings) | Outcome::WouldRemove(findings) => {
+            let answers = findings.owner.iter().chain(&findings.commands);
+            answers.map(|finding| finding.evidence.code()).collect()
+        }
+        Outcome::Kept(findings) => {
+            findings.against().map(|finding| finding.evidence.code()).collect()
+        }
+        Outcome::Blocked(obstacle) => vec![obstacle.what.code()],
+        Outcome::Partial(obstacles) => obstacles.iter().map(|one| one.what.code()).collect(),
+        _ => Vec::new(),
     }
 }
 

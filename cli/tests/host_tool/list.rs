@@ -95,10 +95,12 @@ fn json_has_a_line_a_claim_and_a_summary() {
         assert_eq!(kept["owner"]["pid"], living.actor.pid());
         assert_eq!(kept["owner"]["program"]["text"], "mortmain-lab");
         assert_eq!(kept["proofs"]["lease"], "alive");
+        assert_eq!(kept["because"], serde_json::json!(["lease-held"]));
         assert!(kept["proofs"]["owner"].is_null() && kept["age_seconds"].is_u64(), "{kept}");
         let gone = of(&dead);
         assert_eq!(gone["verdict"], "remove");
         assert_eq!(gone["proofs"]["commands"], "gone");
+        assert_eq!(gone["because"], serde_json::json!(["owner-ended", "no-commands"]));
         assert_eq!((&summary["type"], &summary["kept"]), (&"summary".into(), &1.into()));
         assert_eq!((&summary["removable"], &summary["removed"]), (&1.into(), &0.into()));
 
