@@ -4,11 +4,11 @@ use std::fmt;
 use std::io::{self, Read};
 
 use mortmain::protocol::{Claim, Root, SweepOptions};
-use mortmain::sys::{Host, HostChild, HostProgram, Wait};
+use mortmain::sys::{Host, HostChild, HostProgram, KernelExt, Wait};
 
 use super::Fault;
 use super::stage::{Lifeline, Stage, ended_command, furnish, kill_owner, kill_self, open_root};
-use crate::faults::{Armed, FaultyChild, Fired, FromTheFirst, Hook, Tapped};
+use crate::faults::{Armed, ChildFault, FaultyChild, Fired, FromTheFirst, Hook, Tapped};
 
 /// What is killed and failed at each of its calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -180,13 +180,20 @@ impl Operation {
         let (mut heard, told) = io::pipe()?;
         let child = FaultyChild::new(HostChild, n, fault, [kill_self, kill_owner], told);
         let mut program = lifeline.attach(HostProgram::with_child("cat", child))?;
-        hold(claim.spawn(&mut program));
+        let spawned = claim.spawn(&mut program);
         hold(claim);
         drop(program);
         // The child's copy is closed when it becomes its program, and when it dies.
         let mut said = Vec::new();
         heard.read_to_end(&mut said)?;
-        Ok(if said.is_empty() { Fired::No } else { Fired::Yes })
+        if said.is_empty() {
+            return Ok(Fired::No);
+        }
+        if let (ChildFault::Kill(_), Ok(started)) = (fault, spawned) {
+            // A process that dies closes its descriptors first; to whoever looks at it then it lives.
+            Host.await_end(started.pid, Wait::Forever)?;
+        }
+        Ok(Fired::Yes)
     }
 
     fn claim<H: Hook>(
