@@ -1,7 +1,7 @@
 //! A scenario as it is understood: who is in it, what happens, what must be true.
 //!
 //! Every name that a step or an expectation mentions is that of an actor of the right kind, and every
-//! need is declared: the reader ([`super::read`]) has seen to it.
+//! need is declared: the reader (`read`) has seen to it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
