@@ -81,12 +81,14 @@ pub(crate) struct Line<'l> {
     pub(crate) bytes: Option<u64>,
 }
 
-/// The three answers; `null` for what was not asked.
+/// The answers; `null` for what was not asked.
 #[derive(Serialize)]
 struct Proofs {
     lease: String,
     owner: Option<String>,
     commands: Option<String>,
+    /// Evidence of life, which can only keep.
+    life: Option<String>,
 }
 
 /// A process, as it was recorded.
@@ -114,6 +116,7 @@ impl<'l> Line<'l> {
             lease: word(findings.lease.proof),
             owner: findings.owner.as_ref().map(|finding| word(finding.proof)),
             commands: findings.commands.as_ref().map(|finding| word(finding.proof)),
+            life: findings.life.as_ref().map(|finding| word(finding.proof)),
         });
         Line {
             // OK because the grammar of names is of ASCII letters.

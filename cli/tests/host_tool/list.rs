@@ -100,6 +100,7 @@ fn json_has_a_line_a_claim_and_a_summary() {
         let gone = of(&dead);
         assert_eq!(gone["verdict"], "remove");
         assert_eq!(gone["proofs"]["commands"], "gone");
+        assert_eq!(gone["proofs"]["life"], "gone");
         assert_eq!(gone["because"], serde_json::json!(["owner-ended", "no-commands"]));
         assert_eq!((&summary["type"], &summary["kept"]), (&"summary".into(), &1.into()));
         assert_eq!((&summary["removable"], &summary["removed"]), (&1.into(), &0.into()));
