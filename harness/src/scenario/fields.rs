@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::diagnostic::{Diagnostic, did_you_mean};
 
 /// The calls by which the library reaches the system, as they are called.
-const CALLS: [&str; 31] = [
+const CALLS: [&str; 33] = [
     "open-root",
     "open-dir",
     "open-file",
@@ -41,6 +41,8 @@ const CALLS: [&str; 31] = [
     "process",
     "pidfs",
     "pids",
+    "uses",
+    "descriptors-max",
     "kill-group",
     "wait",
     "pause",
