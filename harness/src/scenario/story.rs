@@ -588,6 +588,12 @@ impl Place {
     }
 }
 
+/// The names in angle brackets in a path: each stands for the name of that server's claim.
+pub(super) fn bracketed(path: &str) -> impl Iterator<Item = &str> {
+    let after = path.split('<').skip(1);
+    after.filter_map(|rest| Some(rest.split_once('>')?.0))
+}
+
 /// Where a path begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Base {
