@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::act::gone;
-use super::stage::{PLAIN_UID, Serving, Stage};
+use super::stage::{PLAIN_UID, Stage};
 use super::{Failure, Outcome};
+use crate::actor::Actor as Process;
 use crate::guard::ChildGuard;
 use crate::processes::processes;
-use crate::scenario::story::{Actor, Proc};
+use crate::scenario::story::{Actor, Proc, Surroundings};
 use crate::wait::{Deadline, Watch};
 
 /// Longer than anything takes on a loaded machine.
@@ -104,21 +105,18 @@ impl Stage<'_> {
         }
         Ok(copy)
     }
+}
 
-    /// Kills a server that the process which was started does not take along when it is killed.
-    pub(super) fn kill_inside(&self, name: &str, serving: &Serving) -> Outcome<()> {
-        let described = self.server_of(name);
-        if let Some(owner) = &serving.owner {
-            owner.kill()?;
-        } else if described.surroundings.container.is_some() && !described.first {
-            // It has made no claim that would tell who it is.
-            for inside in processes()?.iter().filter(|info| info.ppid == serving.process.pid()) {
-                if let Some(watch) = Watch::open(inside.pid)? {
-                    watch.kill()?;
-                    gone(&watch)?;
-                }
-            }
-        }
-        Ok(())
+/// Kills whoever is in a container below the process that was started, which does not take them along.
+pub(super) fn kill_inside(surroundings: &Surroundings, outside: &Process) -> Outcome<()> {
+    if surroundings.container.is_none() {
+        return Ok(());
     }
+    for inside in processes()?.iter().filter(|info| info.ppid == outside.pid()) {
+        if let Some(watch) = Watch::open(inside.pid)? {
+            watch.kill()?;
+            gone(&watch)?;
+        }
+    }
+    Ok(())
 }

@@ -24,10 +24,12 @@ mod disks;
 mod expect;
 mod files;
 mod namespaces;
+mod owners;
 mod plant;
 mod spawn;
 mod stage;
 mod strangers;
+mod sweeps;
 mod truth;
 
 use std::ops::Range;
