@@ -10,13 +10,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::act::gone;
-use super::stage::{PLAIN_UID, Stage};
+use super::act::{gone, not_running};
+use super::stage::{PLAIN_UID, Serving, Stage};
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::guard::ChildGuard;
 use crate::processes::processes;
-use crate::scenario::story::{Actor, Proc, Surroundings};
+use crate::scenario::story::{self, Actor, Proc, Surroundings};
 use crate::wait::{Deadline, Watch};
 
 /// Longer than anything takes on a loaded machine.
@@ -72,15 +72,17 @@ impl Stage<'_> {
         if let Some(entered) = self.containers.get(name) {
             return Ok(entered.first);
         }
-        let mut servers = self.story.actors.iter().filter_map(|(server, actor)| match actor {
-            Actor::Server(described) if described.first => {
-                let own = described.surroundings.container.as_deref() == Some(name);
-                own.then_some(server)
-            }
+        let is_first = |server: &story::Server| {
+            server.first && server.surroundings.container.as_deref() == Some(name)
+        };
+        let mut firsts = self.story.actors.iter().filter_map(|(server, actor)| match actor {
+            Actor::Server(described) if is_first(described) => Some(server),
             _ => None,
         });
-        if let Some(server) = servers.next() {
-            return Ok(self.serving(server)?.pid());
+        if let Some(any) = firsts.clone().next() {
+            // One after the other may be it.
+            let running = firsts.find_map(|server| self.servers.get(server));
+            return running.map(Serving::pid).ok_or_else(|| not_running(any));
         }
         let mut idle = Command::new("sh");
         idle.args(["-c", "echo ready && read -r never"]);
