@@ -216,3 +216,33 @@ fn completions_and_manual_pages_come_whole() {
         }
     });
 }
+
+#[test]
+fn a_claim_that_nobody_can_answer_for_goes_by_the_word_of_who_knows() {
+    in_cell(|| {
+        let ground = Ground::new(lab());
+        let (damaged, living) = (ground.dead(), ground.owned());
+        fs::remove_file(damaged.join("owner")).unwrap();
+        assert_eq!(on(&ground, &["sweep"]).status.code(), Some(0));
+        assert!(damaged.is_dir(), "a sweep cannot tell");
+
+        let (damaged_name, living_name) = (name(&damaged), name(&living.claim));
+        let dry = on(&ground, &["sweep", "--claim", &damaged_name, "--trust-me", "--dry-run"]);
+        assert!(dry.lines[0].contains("would be removed"), "{dry:#?}");
+        assert!(damaged.is_dir());
+        let swept = on(&ground, &["sweep", "--claim", &damaged_name, "--trust-me"]);
+        assert_eq!(swept.status.code(), Some(0), "{swept:#?}");
+        assert!(!damaged.exists(), "{swept:#?}");
+
+        // What lives is no matter of anybody's word.
+        let kept = on(&ground, &["sweep", "--claim", &living_name, "--trust-me"]);
+        assert!(kept.lines[0].ends_with("kept: its lease is held"), "{kept:#?}");
+        assert!(living.claim.is_dir());
+
+        let gone = on(&ground, &["sweep", "--claim", &damaged_name, "--trust-me"]);
+        assert_eq!(gone.status.code(), Some(2), "{gone:#?}");
+        for args in [&["sweep", "--claim", &living_name][..], &["sweep", "--trust-me"]] {
+            assert_eq!(on(&ground, args).status.code(), Some(2), "{args:?}");
+        }
+    });
+}
