@@ -153,3 +153,21 @@ fn a_forbidden_namespace_is_told_by_the_setting_that_forbids_it() {
         assert_eq!(status_of(sh(&format!("exec {LAB} cell --probe"))).code(), Some(0));
     });
 }
+
+#[test]
+fn a_signal_that_the_runner_was_started_without_is_there_in_a_cell() {
+    // As a shell without job control starts what it runs in the background.
+    let script = format!(
+        "trap '' INT QUIT; exec {LAB} cell --test $PPID -- sh -c 'kill -INT $$; echo ignored'"
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]);
+    let mut child = ChildGuard::spawn(command).unwrap();
+    let said = child.lines().expect_eof(soon(), "the end of the cell").unwrap();
+    let status = child.wait(soon()).unwrap();
+    if status.code() == Some(77) {
+        assert!(std::env::var_os(mortmain_harness::cell::REQUIRED).is_none(), "{said:?}");
+        return;
+    }
+    assert_eq!((said, status.code()), (Vec::new(), Some(130)));
+}

@@ -135,6 +135,11 @@ fn furnish(plan: &Plan, link: &UnixStream) -> Result<(), Failed> {
     plan.mask
         .thread_set_mask()
         .map_err(|errno| Failed { step: Step::Signals, errno: errno as i32 })?;
+    // However the runner was started, what a test does with signals is the same.
+    crate::raw::process::default_signals().map_err(|error| Failed {
+        step: Step::Signals,
+        errno: error.raw_os_error().unwrap_or(nix::libc::EINVAL),
+    })?;
 
     if let Some((uid_map, gid_map)) = &plan.id_maps {
         // An unprivileged process may map its gid only once it cannot drop groups any more. A

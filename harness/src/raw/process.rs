@@ -25,6 +25,32 @@ pub(super) fn alone() -> io::Result<()> {
     Ok(())
 }
 
+/// Lets the signals that ask a process to end or to stop do what they do by default. A shell starts
+/// what it runs in the background with some of them ignored, and a program hands that on.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub(crate) fn default_signals() -> io::Result<()> {
+    const ASKED: [libc::c_int; 7] = [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGTSTP,
+        libc::SIGTTIN,
+        libc::SIGTTOU,
+    ];
+    for signal in ASKED {
+        // SAFETY: no handler is installed, so there is no function that could be called at a bad
+        // moment, and the numbers are those of signals.
+        if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
 /// Runs `child` in a forked process that is the first in new pid and mount namespaces, and in a
 /// new user namespace when `user` says so. The child ends with the code that `child` returns,
 /// without any of the exit handlers that it shares with its parent.
