@@ -347,7 +347,6 @@ fn ask_registry<K: Kernel>(registry: &Fd<K>, me: &Identity) -> Finding {
             Proof::Alive => return finding,
             Proof::CannotTell => match &unclear {
                 // CHECK(l7-worst-first): what no word overrules must not hide behind what one does.
-                Some(other) if !other.evidence.yields_to_word() => {}
                 Some(_) if finding.evidence.yields_to_word() => {}
                 _ => unclear = Some(finding),
             },

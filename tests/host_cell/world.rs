@@ -166,7 +166,7 @@ fn a_signal_that_the_runner_was_started_without_is_there_in_a_cell() {
     let said = child.lines().expect_eof(soon(), "the end of the cell").unwrap();
     let status = child.wait(soon()).unwrap();
     if status.code() == Some(77) {
-        assert!(std::env::var_os(mortmain_harness::cell::REQUIRED).is_none(), "{said:?}");
+        assert!(std::env::var_os(cell::REQUIRED).is_none(), "{said:?}");
         return;
     }
     assert_eq!((said, status.code()), (Vec::new(), Some(130)));

@@ -154,13 +154,17 @@ fn what_could_not_be_asked_at_the_moment_is_no_damage() {
             let report = root.reclaim_on_word(&name, &options).unwrap();
             assert_eq!(report.kept(), 1, "{word} answers {errno}: {report}");
         }
-        let second =
-            move |call: &Call| matches!(call, Call::OpenFile { name, .. } if name.bytes() == b"1");
-        let root = ground.over(&Intercept::refusing(Host, Errno::EMFILE, second));
-        let report = root.reclaim_on_word(&name, &options).unwrap();
-        let found = of_commands(&report, &owned.claim);
-        let expected = Evidence::EntryUnclear { entry: 1, errno: Errno::EMFILE };
-        assert_eq!((found.proof, &found.evidence), (Proof::CannotTell, &expected));
+        Record::change(&copy, |record| record.process.pid_ns += 1).unwrap();
+        // Before an entry that a word speaks for, and after one.
+        for entry in [0, 1] {
+            let digit = [b'0' + entry];
+            let picked = move |call: &Call| matches!(call, Call::OpenFile { name, .. } if name.bytes() == digit);
+            let root = ground.over(&Intercept::refusing(Host, Errno::EMFILE, picked));
+            let report = root.reclaim_on_word(&name, &options).unwrap();
+            let found = of_commands(&report, &owned.claim);
+            let expected = Evidence::EntryUnclear { entry: entry.into(), errno: Errno::EMFILE };
+            assert_eq!((found.proof, &found.evidence), (Proof::CannotTell, &expected));
+        }
         assert_goes_on_word(&ground, &owned.claim);
     });
 }
