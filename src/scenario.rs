@@ -1,6 +1,6 @@
 //! The command `scenario`: stories told with real processes, and what their files lack.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
@@ -297,6 +297,7 @@ fn tell_all(
     progress.done();
     let mut counts = Tally::default();
     let mut rows = Vec::new();
+    let mut untold: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (story, went) in stories.iter().zip(&went) {
         let Some(went) = went else { continue };
         let row = counts.add(story, went);
@@ -312,23 +313,18 @@ fn tell_all(
             };
             writeln!(out, "  to see it again: mortmain-lab scenario {}{again}\n", story.name)?;
         }
-        let cells = match &row.reason {
-            Some(reason) => vec![
-                row.name.to_owned(),
-                row.result.to_owned(),
-                String::new(),
-                String::new(),
-                reason.clone(),
-            ],
-            None => vec![
-                row.name.to_owned(),
-                row.result.to_owned(),
-                row.rounds.to_string(),
-                row.sweeps.to_string(),
-                row.canaries.to_string(),
-            ],
-        };
-        rows.push((cells, row.result != "failed" && row.result != "broke off"));
+        match &row.reason {
+            Some(reason) => {
+                let what = format!("{}, {reason}", row.result);
+                untold.entry(what).or_default().push(row.name.to_owned());
+            }
+            None => {
+                let counts = [row.rounds, row.sweeps, row.canaries].map(|count| count.to_string());
+                let mut cells = vec![row.name.to_owned(), row.result.to_owned()];
+                cells.extend(counts);
+                rows.push((cells, row.result != "failed"));
+            }
+        }
     }
     let exit = counts.exit(stories.len());
     if output.json() {
@@ -338,6 +334,9 @@ fn tell_all(
     }
     let head = ["scenario", "result", "rounds", "sweeps", "canaries"];
     output.table(&mut out, &head, rows.into_iter())?;
+    for (why, names) in untold {
+        writeln!(out, "{why}:\n    {}", names.join(", "))?;
+    }
     writeln!(out, "{}", output.verdict(&counts.verdict(stories.len()), exit == Exit::Holds))?;
     Ok(exit)
 }
