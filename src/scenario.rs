@@ -345,6 +345,8 @@ fn tell_all(
 #[derive(Default, Serialize)]
 struct Tally {
     held: u64,
+    /// Those that show a known escape: no pass, and no finding.
+    escapes: u64,
     failed: u64,
     skipped: u64,
     broke_off: u64,
@@ -369,7 +371,12 @@ impl Tally {
         };
         match went {
             Went::Told(Told::Held { rounds, sweeps, canaries }) => {
-                self.held += 1;
+                if story.shows_an_escape() {
+                    self.escapes += 1;
+                    row.result = "escape";
+                } else {
+                    self.held += 1;
+                }
                 self.sweeps += sweeps;
                 self.canaries += canaries;
                 (row.rounds, row.sweeps, row.canaries) = (*rounds, *sweeps, *canaries);
@@ -393,8 +400,12 @@ impl Tally {
         row
     }
 
+    fn told(&self) -> u64 {
+        self.held + self.escapes + self.failed + self.skipped + self.broke_off
+    }
+
     fn exit(&self, of: usize) -> Exit {
-        let told = self.held + self.failed + self.skipped + self.broke_off;
+        let told = self.told();
         if self.failed > 0 {
             Exit::Finding
         } else if self.no_cell {
@@ -403,7 +414,7 @@ impl Tally {
             Exit::Internal
         } else if told < of as u64 {
             Exit::Undecided
-        } else if self.held == 0 {
+        } else if self.held + self.escapes == 0 {
             Exit::Nothing
         } else {
             Exit::Holds
@@ -413,6 +424,11 @@ impl Tally {
     fn verdict(&self, of: usize) -> String {
         let holds = if self.held == 1 { "holds" } else { "hold" };
         let mut text = format!("{} {holds}", several(self.held, "scenario"));
+        match self.escapes {
+            0 => {}
+            1 => text += ", 1 shows a known escape",
+            many => text += &format!(", {many} show known escapes"),
+        }
         for (count, what) in
             [(self.failed, "failed"), (self.skipped, "skipped"), (self.broke_off, "broke off")]
         {
@@ -420,7 +436,7 @@ impl Tally {
                 text += &format!(", {count} {what}");
             }
         }
-        let told = self.held + self.failed + self.skipped + self.broke_off;
+        let told = self.told();
         let untold = of as u64 - told;
         if untold > 0 {
             text += &format!(", {untold} not told");

@@ -300,6 +300,9 @@ impl Actor {
                 self.unclaimed = None;
                 Ok(Done::Dropped)
             }
+            Order::Reclaim { prefix, root, name } => {
+                Ok(Done::Swept(sweep::reclaim(&prefix, &root, &name)?))
+            }
             Order::Sweep { prefix, root, how } => {
                 Ok(Done::Swept(sweep::sweep(id, &prefix, &root, &how)?))
             }

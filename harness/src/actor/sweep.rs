@@ -37,6 +37,11 @@ pub(super) fn sweep(id: u64, prefix: &str, root: &Path, how: &SweepHow) -> Resul
     Ok(told(&report))
 }
 
+/// Removes a claim on an operator's word, and tells the report.
+pub(super) fn reclaim(prefix: &str, root: &Path, name: &str) -> Result<Swept, Refusal> {
+    Ok(told(&namespace(prefix, root)?.reclaim_on_word(name, false)?))
+}
+
 fn namespace(prefix: &str, root: &Path) -> Result<Namespace, Error> {
     Namespace::at(root, prefix)
 }
@@ -57,7 +62,7 @@ fn answers(how: &SweepHow) -> Answers {
         lease: of(Asked::Lease),
         owner: of(Asked::Owner),
         commands: of(Asked::Commands),
-        life: all,
+        life: of(Asked::Life),
         ..Answers::default()
     }
 }

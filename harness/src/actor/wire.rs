@@ -102,6 +102,15 @@ pub enum Order {
         #[serde(default, flatten)]
         how: SweepHow,
     },
+    /// Remove a claim on an operator's word.
+    Reclaim {
+        /// The prefix of the claims.
+        prefix: String,
+        /// Where it lies.
+        root: PathBuf,
+        /// Its name.
+        name: String,
+    },
     /// Fork a copy that tries to use what it has, drops it, and exits.
     ForkExit,
     /// Fork a copy that stays.
@@ -197,6 +206,8 @@ pub enum Asked {
     Owner,
     /// l3.
     Commands,
+    /// l4: who is seen to use it?
+    Life,
 }
 
 /// What happens at an exact call of an operation. Positions count from 1.

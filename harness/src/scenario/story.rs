@@ -52,6 +52,16 @@ pub struct Story {
 }
 
 impl Story {
+    /// Whether it shows a known escape: a command that loses its claim.
+    #[must_use]
+    pub fn shows_an_escape(&self) -> bool {
+        let escapes = |actor: &Actor| match actor {
+            Actor::Command(command) => command.escapes.is_some(),
+            _ => false,
+        };
+        self.actors.values().any(escapes)
+    }
+
     /// Whether it tells of something that lives: a claim that is kept for what a sweep answers to its
     /// questions, and not for what stands in the way of a removal.
     #[must_use]
@@ -222,6 +232,12 @@ pub struct Command {
     pub own_session: bool,
     /// What it does about the lock of its entry.
     pub lock: Lock,
+    /// Whether its working directory is not in its claim.
+    pub elsewhere: bool,
+    /// Whether it has dropped the cookie from its environment.
+    pub without_cookie: bool,
+    /// Why nothing can know that it uses its claim: a known escape, which has to happen.
+    pub escapes: Option<String>,
 }
 
 /// What a command does about the lock that it inherits.
@@ -445,6 +461,8 @@ pub enum Action {
     },
     /// A crowd makes its claims, and most of it dies.
     Gather(String),
+    /// An operator says of a server's claim that nothing uses it.
+    Reclaim(String),
     /// The forked copies of a server get a SIGKILL.
     KillCopies(String),
     /// A server, and everything below it, gets a SIGKILL.

@@ -108,6 +108,7 @@ impl Stage<'_> {
                 self.fill(disk, *with, leaving.map_or(0, |count| self.number(count)))
             }
             Action::Gather(crowd) => self.gather(crowd),
+            Action::Reclaim(server) => self.reclaim(server),
             Action::KillCopies(server) => self.kill_copies(server),
             Action::KillTree(server) => self.kill_tree(server),
             Action::StartStranger { stranger, pid_of } => {

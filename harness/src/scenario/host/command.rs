@@ -29,7 +29,7 @@ const PREPARES: &str = "printf '#!/bin/sh\\n' >tool && chmod 700 tool; ";
 /// Serves orders: `use` runs the program in the claim, writes a file there, and tells when both are
 /// done. The others do something to a path.
 const SERVES: &str = "while read -r order at; do case $order in \
-    use) if ./tool && echo used >>used; then echo works; else echo fails; fi;; \
+    use) if \"$d/tool\" && echo used >>\"$d/used\"; then echo works; else echo fails; fi;; \
     exit) exit 0;; \
     remove) rm -rf \"$at\" && echo done || echo fails;; \
     empty) find \"$at\" -mindepth 1 -delete && echo done || echo fails;; \
@@ -144,13 +144,17 @@ pub(super) fn script(command: &Command) -> String {
         Some(script) => ("", script.as_str()),
         None => (PREPARES, SERVES),
     };
-    let body = format!("{before}echo {READY}$$; {serves}");
+    let place = if command.elsewhere { "cd /; " } else { "" };
+    let body = format!("d=$PWD; {before}{place}echo {READY}$$; {serves}");
     let body = match command.lock {
         Lock::Kept => format!("sh -c {}", quoted(&body)),
         // The plain shell knows no number of a descriptor with more than one digit.
         Lock::Closed => format!("bash -c {}", quoted(&format!("exec 255>&-; {body}"))),
         Lock::Unlocked => format!("sh -c {}", quoted(&format!("flock -u 255; {body}"))),
     };
+    // What a process has in its environment is what it was given when it became its program.
+    let without = if command.without_cookie { "env -u MORTMAIN_CLAIM " } else { "" };
+    let body = format!("{without}{body}");
     // A shell gives what it runs in the background no input but what it is told to.
     match (command.own_session, command.background) {
         // One that leads a group forks, and its parent ends at once.
@@ -251,10 +255,16 @@ mod tests {
     #[test]
     fn a_script_becomes_what_the_story_says() {
         let plain = Command { script: Some("true".into()), ..Command::default() };
-        assert_eq!(script(&plain), "exec sh -c 'echo ready $$; true'");
+        assert_eq!(script(&plain), "exec sh -c 'd=$PWD; echo ready $$; true'");
         let background = Command { background: true, ..plain.clone() };
-        assert_eq!(script(&background), "exec 3<&0; sh -c 'echo ready $$; true' <&3 3<&- & exit 0");
+        assert_eq!(
+            script(&background),
+            "exec 3<&0; sh -c 'd=$PWD; echo ready $$; true' <&3 3<&- & exit 0"
+        );
         let daemon = Command { own_session: true, lock: Lock::Closed, ..plain };
-        assert_eq!(script(&daemon), "exec setsid bash -c 'exec 255>&-; echo ready $$; true'");
+        assert_eq!(
+            script(&daemon),
+            "exec setsid bash -c 'exec 255>&-; d=$PWD; echo ready $$; true'"
+        );
     }
 }

@@ -182,6 +182,7 @@ fn tell_round(
             let title = "it ended before the call at which something was to happen";
             return Err(Failure::new("no-call", title).at(step.span.clone(), "this step"));
         }
+        guarded(|| stage.note_escapes()).map_err(|f| f.at(step.span.clone(), "after this step"))?;
         guarded(|| stage.check_truth()).map_err(|f| f.at(step.span.clone(), "after this step"))?;
         for expected in &step.expects {
             let holds = guarded(|| stage.expect(&expected.what));

@@ -1,6 +1,6 @@
 //! What a story is told on: a root, precious directories, and who is running.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStringExt;
@@ -67,6 +67,8 @@ pub(super) struct Stage<'s> {
     /// Directories that somebody has locked who has to do with no claim.
     pub(super) locks: Vec<(PathBuf, File)>,
     pub(super) crowds: BTreeMap<String, Gathered>,
+    /// Commands that live and have lost their claim, as it was foreseen.
+    pub(super) escaped: BTreeSet<String>,
     /// Names in a root that the story has put there.
     pub(super) planted: Vec<PathBuf>,
     /// The inodes of what lies there, since a sweep that meets it may give it back its name.
@@ -220,6 +222,7 @@ impl<'s> Stage<'s> {
             disks: Vec::new(),
             locks: Vec::new(),
             crowds: BTreeMap::new(),
+            escaped: BTreeSet::new(),
             planted: Vec::new(),
             planted_inodes: Vec::new(),
             attic,

@@ -55,6 +55,24 @@ impl Stage<'_> {
         Ok(())
     }
 
+    /// Lets an operator give his word for the claim of a server, as whoever that server was.
+    pub(super) fn reclaim(&mut self, server: &str) -> Outcome<()> {
+        let claim = self.claim(server)?;
+        let path = self.path_of(claim);
+        let path = path.ok_or_else(|| Failure::new("no-claim", "nothing is left of it"))?;
+        let (prefix, root) = (claim.prefix.clone(), self.root_for(server)?);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut operator = self.start_actor(self.server_of(server).plain_user);
+        operator.order(Order::Reclaim { prefix, root, name });
+        match hears(&mut operator, "a claim to be reclaimed")? {
+            Ordered::Done(Done::Swept(swept)) => {
+                self.last = vec![swept];
+                Ok(())
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// Waits for the end of a sweep, or for what was to happen in it.
     fn swept(
         &mut self,

@@ -12,6 +12,7 @@ use super::stage::{Claim, Home, Stage, names_in};
 use super::{Counts, Failure, Outcome};
 use crate::actor::wire::{Done, Order, SweepHow, Swept, What};
 use crate::processes::processes;
+use crate::scenario::story;
 use crate::tree::Tree;
 use crate::wait::{Deadline, Watch};
 
@@ -60,7 +61,8 @@ impl Stage<'_> {
             }
         }
         for (name, running) in &self.commands {
-            if running.by == server && !running.watch.is_gone()? {
+            let escapes = self.command_of(name).escapes.is_some();
+            if running.by == server && !escapes && !running.watch.is_gone()? {
                 users.push(format!("command `{name}`"));
             }
         }
@@ -70,6 +72,37 @@ impl Stage<'_> {
             }
         }
         Ok(users)
+    }
+
+    /// Notes which commands live and have lost their claim.
+    pub(super) fn note_escapes(&mut self) -> Outcome<()> {
+        for (name, running) in &self.commands {
+            let lost = |claim| self.check_whole(&running.by, claim).is_err();
+            if self.command_of(name).escapes.is_some()
+                && !running.watch.is_gone()?
+                && self.claims.get(&running.by).is_some_and(lost)
+            {
+                self.escaped.insert(name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a command did not escape that is said to: then something sees it by now.
+    fn check_escapes(&self) -> Outcome<()> {
+        let missed = self.story.actors.iter().find(|(name, actor)| match actor {
+            story::Actor::Command(command) => {
+                command.escapes.is_some() && !self.escaped.contains(*name)
+            }
+            _ => false,
+        });
+        match missed {
+            None => Ok(()),
+            Some((name, _)) => {
+                let title = format!("command `{name}` was to escape, and kept its claim");
+                Err(self.with_reports(Failure::new("escape", title)))
+            }
+        }
     }
 
     /// Fails unless the claim is at its place, the directory that it was, and whole.
@@ -118,6 +151,9 @@ impl Stage<'_> {
 
     /// Ends everybody, sweeps once, and looks at what is left.
     pub(super) fn end(&mut self) -> Outcome<Counts> {
+        if !self.over {
+            self.check_escapes()?;
+        }
         self.servers.clear();
         self.dead.clear();
         self.sweepers.clear();
@@ -134,7 +170,7 @@ impl Stage<'_> {
             unmount(&at, UnmountFlags::DETACH).map_err(io::Error::from)?;
         }
         let plain = self.story.actors.values().any(|actor| match actor {
-            crate::scenario::story::Actor::Server(server) => server.plain_user,
+            story::Actor::Server(server) => server.plain_user,
             _ => false,
         });
         self.last.clear();

@@ -123,13 +123,20 @@ impl Reader<'_> {
                     &[("kept", Lock::Kept), ("closed", Lock::Closed), ("unlocked", Lock::Unlocked)],
                 )
                 .map_or(Lock::Kept, |at| at.value),
+            elsewhere: fields.is("elsewhere"),
+            without_cookie: fields.is("without-cookie"),
+            escapes: fields.string("escapes").map(|at| at.value),
         };
         Some(command)
     }
 
     fn sweeper(&self, fields: &Fields<'_>) -> Option<Sweeper> {
-        let asked =
-            [("lease", Asked::Lease), ("owner", Asked::Owner), ("commands", Asked::Commands)];
+        let asked = [
+            ("lease", Asked::Lease),
+            ("owner", Asked::Owner),
+            ("commands", Asked::Commands),
+            ("life", Asked::Life),
+        ];
         let cannot_tell = fields.strings("cannot-tell").unwrap_or_default();
         let cannot_tell =
             cannot_tell.into_iter().filter_map(|at| fields.one_of("cannot-tell", at, &asked));

@@ -42,6 +42,7 @@ pub(super) const VERBS: &[(&str, Verb)] = &[
     ("unlock", |r, f| Some(Action::Unlock(r.place(f, "unlock")?).into())),
     ("fill", |r, f| r.fill(f)),
     ("gather", |r, f| r.gather(f)),
+    ("reclaim", |r, f| Some(Action::Reclaim(r.actor(f, "reclaim", &["server"])?).into())),
     ("kill-copies", |r, f| {
         Some(Action::KillCopies(r.actor(f, "kill-copies", &["server"])?).into())
     }),
