@@ -227,6 +227,26 @@ fn the_scenario_of_the_documentation_holds_and_fails_where_everything_counts_as_
 }
 
 #[test]
+fn an_escape_is_no_pass_and_has_to_happen() {
+    if without_cells() {
+        return;
+    }
+    let known = include_str!("../scenarios/commands/daemon-without-a-trace.toml");
+    let file = Scratch::new("escapes.toml", known);
+    let (code, lines) = lab(&["scenario", file.path()]);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let verdict = lines.last().map(String::as_str);
+    assert_eq!(verdict, Some("0 scenarios hold, 1 shows a known escape: 2 sweeps, 1 canary"));
+    let seen = known.replace("own-session = true\nlock = \"closed\"\n", "");
+    let seen = seen.replace("is = \"gone\" }, ", "is = \"kept\" }, ");
+    let file = Scratch::new("no-escape.toml", &seen);
+    let (code, lines) = lab(&["scenario", file.path()]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let expected = "error[escape]: command `daemon` was to escape, and kept its claim";
+    assert!(lines[0].starts_with(expected), "{lines:#?}");
+}
+
+#[test]
 fn a_scenario_file_that_is_wrong_ends_with_2_and_shows_where() {
     let text = "about = \"a\"\nrules = [\"l1\"]\n[server.first]\n[[step]]\nstart = \"frist\"\n";
     let file = Scratch::new("wrong.toml", text);
