@@ -178,7 +178,7 @@ impl Run<'_> {
     ) -> anyhow::Result<Exit> {
         let untried = selected - outcomes.len();
         drop(self.progress);
-        if !self.options.json {
+        if !self.options.json && selected > 0 {
             report::table(outcomes, untried, started.elapsed())?;
         }
         // What was found before is worth its time all the same.

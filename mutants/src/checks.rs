@@ -45,7 +45,7 @@ impl Check {
 }
 
 /// `l3` of `l3-lock-held`.
-fn rule_of(id: &str) -> &str {
+pub(crate) fn rule_of(id: &str) -> &str {
     id.split_once('-').map_or(id, |(rule, _)| rule)
 }
 

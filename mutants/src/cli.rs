@@ -102,12 +102,26 @@ pub(crate) struct AblateOptions {
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveOptions {
-    /// Note the tests that notice in mutants/killed-by.toml
+    /// Only this story (the path in scenarios/ without .toml), and no check; may be given more than
+    /// once [default: all stories, unless checks or tests are selected]
+    #[arg(long = "story", value_name = "NAME", help_heading = "Selection")]
+    pub(crate) stories: Vec<String>,
+
+    /// Note what notices in mutants/killed-by.toml and mutants/stories.toml
     #[arg(long, help_heading = "Output")]
     pub(crate) bless: bool,
 
     #[command(flatten)]
     pub(crate) common: AblateOptions,
+}
+
+impl ProveOptions {
+    /// Whether stories are told: those that are named, or all of them beside all checks.
+    pub(crate) fn tells_stories(&self) -> bool {
+        let AblateOptions { checks, rules, kinds, binaries, .. } = &self.common;
+        let all = checks.is_empty() && rules.is_empty() && kinds.is_empty() && binaries.is_empty();
+        all || !self.stories.is_empty()
+    }
 }
 
 /// A program and the confinement it is to run in.

@@ -33,6 +33,20 @@ pub(crate) enum Exit {
     NotConfined = 77,
 }
 
+impl Exit {
+    /// The exit of two parts of a run: a finding weighs more than something undecided.
+    pub(crate) fn and(self, other: Exit) -> Exit {
+        let either = |exit| self == exit || other == exit;
+        if either(Exit::NotProved) {
+            Exit::NotProved
+        } else if either(Exit::Undecided) {
+            Exit::Undecided
+        } else {
+            self
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit as u8)

@@ -6,7 +6,8 @@
 //! `mutants/checks.toml` gives (`catalogue`). The command `ablate` takes the checks in
 //! turn: it edits a copy of the workspace (`tree`), builds it (`builder`), and looks for
 //! a test that fails (`run`). The command `prove` puts all removals into one build, each behind a
-//! switch (`schema`), and asks first the test that noticed the last time (`killed_by`).
+//! switch (`schema`), and asks first the test that noticed the last time (`killed_by`). In the same
+//! build each story has to fail for every rule that it says it protects (`stories`).
 //!
 //! Invariants:
 //! * The source tree is only read. Everything is written below `ablate/` in the
@@ -37,6 +38,7 @@ mod raw;
 mod report;
 mod run;
 mod schema;
+mod stories;
 mod suite;
 mod tree;
 mod workspace;

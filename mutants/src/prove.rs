@@ -3,7 +3,10 @@
 //! Order of work: plan, render all removals behind switches, build, and take those that the compiler
 //! refuses apart; then for each check switch it on and run the test that noticed the last time. It
 //! has to fail with the check gone, to pass with it there, and to fail with it gone once more. Where
-//! it does not, all suites are searched. What no switch can express gets a build of its own.
+//! it does not, all suites are searched. What no switch can express gets a build of its own. In the same
+//! build the stories are told without the checks that they say they protect ([`tell`]).
+
+mod tell;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +24,7 @@ use crate::killed_by::{self, KilledBy, Named};
 use crate::report::{self, Outcome, Verdict};
 use crate::run::{Alone, Killer};
 use crate::schema::{self, Schema};
+use crate::stories::{self, Shown};
 use crate::suite::Suite;
 use crate::tree::Applied;
 use crate::workspace::Workspace;
@@ -41,6 +45,7 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
         return Ok(Exit::Proved);
     }
     let killed_by = killed_by::read(&workspace.root)?;
+    let shown = stories::read(&workspace.root)?;
     in_copy(common, &workspace, |run, selected| {
         let sources = catalogue::read_sources(&workspace, &run.scratch.tree())?;
         let prover = Prover {
@@ -48,11 +53,12 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
             roots: roots(&workspace, &sources),
             sources,
             killed_by,
+            shown,
             controlled: BTreeSet::new(),
             timed: None,
             run,
         };
-        prover.all(selected, &workspace, options.bless)
+        prover.all(selected, &workspace, options)
     })
 }
 
@@ -74,6 +80,8 @@ struct Prover<'a> {
     sources: BTreeMap<PathBuf, String>,
     roots: BTreeMap<PathBuf, PathBuf>,
     killed_by: KilledBy,
+    /// What showed the rules of the stories the last time.
+    shown: Shown,
     /// Tests that passed with all checks in place.
     controlled: BTreeSet<Named>,
     /// All suites with their usual times, once they were needed.
@@ -85,13 +93,15 @@ impl Prover<'_> {
         mut self,
         selected: &[&Removal],
         workspace: &Workspace,
-        bless: bool,
+        options: &ProveOptions,
     ) -> anyhow::Result<Exit> {
         let started = Instant::now();
         let mut outcomes: Vec<Outcome<'_>> = Vec::new();
+        let mut told = Vec::new();
         let mut failure = None;
+        let wanted = if options.stories.is_empty() { selected } else { &[] };
         if let Some((schema, binaries, applied)) = self.build(selected)? {
-            let switched = (0..selected.len()).filter(|place| !schema.apart.contains(place));
+            let switched = (0..wanted.len()).filter(|place| !schema.apart.contains(place));
             for place in switched {
                 if self.run.interrupt.seen() {
                     break;
@@ -105,16 +115,21 @@ impl Prover<'_> {
                     }
                 }
             }
-            let apart: Vec<&str> =
-                schema.apart.iter().map(|&place| &*selected[place].check.id).collect();
-            self.control(&apart, &binaries)?;
+            if failure.is_none() && options.tells_stories() && !self.run.interrupt.seen() {
+                match self.stories(selected, &schema, &binaries, &self.shown, &options.stories) {
+                    Ok(outcomes) => told = outcomes,
+                    Err(error) => failure = Some(error),
+                }
+            }
+            let apart = || schema.apart.iter().filter_map(|&place| wanted.get(place).copied());
+            let ids: Vec<&str> = apart().map(|removal| &*removal.check.id).collect();
+            self.control(&ids, &binaries)?;
             self.run.runner.active.set(None);
             applied.undo()?;
-            for &place in &schema.apart {
+            for removal in apart() {
                 if failure.is_some() || self.run.interrupt.seen() {
                     break;
                 }
-                let removal = selected[place];
                 match self.apart(removal) {
                     Ok(outcome) => outcomes.push(outcome),
                     Err(error) => failure = Some(error.context(removal.check.id.clone())),
@@ -125,7 +140,7 @@ impl Prover<'_> {
             selected.iter().position(|removal| std::ptr::eq(*removal, outcome.removal))
         };
         outcomes.sort_by_key(order);
-        if bless {
+        if options.bless {
             for outcome in &outcomes {
                 if let Verdict::Proved(killer) = &outcome.verdict {
                     self.killed_by.insert(outcome.removal.check.id.clone(), Named::of(killer));
@@ -133,8 +148,15 @@ impl Prover<'_> {
             }
             self.forget_lost(workspace)?;
             killed_by::write(&workspace.root, &self.killed_by)?;
+            stories::remember(&mut self.shown, &told, options.stories.is_empty());
+            stories::write(&workspace.root, &self.shown)?;
         }
-        self.run.conclude(&outcomes, selected.len(), started, failure)
+        let interrupted = options.tells_stories() && self.run.interrupt.seen();
+        let checks = self.run.conclude(&outcomes, wanted.len(), started, failure);
+        if !options.common.json && !told.is_empty() {
+            stories::table(&told)?;
+        }
+        Ok(checks?.and(stories::exit(&told, interrupted)))
     }
 
     /// Forgets who noticed the removal of checks that there are not any more.

@@ -16,7 +16,7 @@ use crate::run::Killer;
 use crate::suite::Kind;
 
 /// The version of the JSON objects.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();

@@ -106,6 +106,31 @@ mod starts_cargo {
     }
 
     #[test]
+    fn a_story_has_to_fail_for_each_rule_that_it_protects() {
+        let fixture = Fixture::new("proofs");
+        let finished = fixture.prove(&["--story=sums", "--story=numbers"]);
+        assert_eq!(
+            finished.stdout,
+            "sums: a2 not shown, holds without a2-unnoticed\n\
+             2 stories protect 3 rules: 2 shown, 1 not shown\n",
+            "{finished:?}"
+        );
+        assert_eq!(finished.code, Some(1), "a rule that is not shown is a finding");
+
+        let finished = fixture.prove(&["--story=sums", "--json"]);
+        assert_eq!(
+            finished.stdout,
+            "{\"schema\":1,\"story\":\"sums\",\"rule\":\"a8\",\"verdict\":\"shown\",\
+             \"check\":\"a8-second\"}\n\
+             {\"schema\":1,\"story\":\"sums\",\"rule\":\"a2\",\"verdict\":\"not shown\",\
+             \"holds_without\":[\"a2-unnoticed\"]}\n",
+            "{finished:?}"
+        );
+        assert_eq!(fixture.prove(&["--story=numbers"]).code, Some(0));
+        assert_eq!(fixture.prove(&["--story=nothing"]).code, Some(4), "it has no file");
+    }
+
+    #[test]
     fn a_table_is_printed_for_people_and_a_timeout_proves_nothing() {
         let fixture = Fixture::new("proofs");
         let arguments = ["--check=a8-second", "--rule=a6", "--binary=proofs", "--timeout=2s"];

@@ -1,0 +1,310 @@
+//! Stories: host tests that say in a file which rules they protect, and for which that is shown.
+//!
+//! A test `host::NAME` with a file `scenarios/NAME.toml` is a story; the file's `rules` are those that
+//! it protects. For each of them it has to fail without one of the rule's checks. Which one that
+//! was the last time stands in `mutants/stories.toml`:
+//!
+//! ```toml
+//! "owners/zombie" = ["l2-zombie", "l4-own-process"]
+//! ```
+//!
+//! The file is a memory and decides nothing, as that of the checks ([`crate::killed_by`]): the story has
+//! to fail again. It is committed, so that a story that lost its point is seen.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use crate::builder::BinaryId;
+use crate::checks::rule_of;
+use crate::exit::{Exit, Stop};
+use crate::report::SCHEMA;
+use crate::suite::Suite;
+
+/// Where the files of the stories are, from the root of the workspace.
+const DIRECTORY: &str = "scenarios";
+
+/// Where it is remembered what showed each rule of a story.
+const PATH: &str = "mutants/stories.toml";
+
+const HEAD: &str = "\
+# For each rule that a story protects, a check of it without which the story fails.
+# Written by `ci/prove --bless`; `ci/prove` lets each fail again.
+
+";
+
+/// A story, with the test that tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Story {
+    pub(crate) name: String,
+    pub(crate) test: String,
+    pub(crate) binary: BinaryId,
+    pub(crate) rules: Vec<String>,
+}
+
+/// What of a scenario's file is read here.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    rules: Vec<String>,
+}
+
+/// The stories among the tests of a workspace, by their names.
+///
+/// # Errors
+///
+/// [`Exit::CatalogueWrong`] when the file of one cannot be understood.
+pub(crate) fn among(suites: &[Suite], root: &Path) -> anyhow::Result<Vec<Story>> {
+    let mut stories = Vec::new();
+    for suite in suites {
+        for test in &suite.tests {
+            let Some(name) = test.strip_prefix("host::") else { continue };
+            let file = format!("{DIRECTORY}/{name}.toml");
+            let text = match fs::read_to_string(root.join(&file)) {
+                Ok(text) => text,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error).with_context(|| format!("cannot read {file}")),
+            };
+            let wrong = |error| Stop::new(Exit::CatalogueWrong, format!("{file}: {error}"));
+            let Head { rules } = toml::from_str(&text).map_err(wrong)?;
+            let (name, test) = (name.to_owned(), test.clone());
+            stories.push(Story { name, test, binary: suite.binary.clone(), rules });
+        }
+    }
+    stories.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(stories)
+}
+
+/// By the name of the story: the checks without which it fails.
+pub(crate) type Shown = BTreeMap<String, Vec<String>>;
+
+/// The check of a rule that is remembered for a story.
+pub(crate) fn remembered<'a>(shown: &'a Shown, story: &Story, rule: &str) -> Option<&'a str> {
+    let check = shown.get(&story.name)?.iter().find(|check| rule_of(check) == rule)?;
+    Some(check)
+}
+
+/// Reads what is remembered below the root of a workspace.
+///
+/// # Errors
+///
+/// [`Exit::CatalogueWrong`] when it cannot be understood.
+pub(crate) fn read(root: &Path) -> anyhow::Result<Shown> {
+    match fs::read_to_string(root.join(PATH)) {
+        Ok(text) => toml::from_str(&text)
+            .map_err(|error| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {error}")).into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Shown::new()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {PATH}")),
+    }
+}
+
+/// Writes it below the root of a workspace.
+pub(crate) fn write(root: &Path, shown: &Shown) -> anyhow::Result<()> {
+    fs::write(root.join(PATH), render(shown)).with_context(|| format!("cannot write {PATH}"))
+}
+
+fn render(shown: &Shown) -> String {
+    let mut text = HEAD.to_owned();
+    for (story, checks) in shown {
+        let checks: Vec<String> = checks.iter().map(|check| format!("\"{check}\"")).collect();
+        let _ = writeln!(text, "\"{story}\" = [{}]", checks.join(", "));
+    }
+    text
+}
+
+/// Remembers what was found out; of a story that was asked nothing stays but that, and nothing of
+/// one that is gone, if all were asked.
+pub(crate) fn remember(shown: &mut Shown, outcomes: &[Outcome], all: bool) {
+    if all && !outcomes.is_empty() {
+        shown.retain(|name, _| outcomes.iter().any(|outcome| outcome.story == *name));
+    }
+    for Outcome { story, .. } in outcomes {
+        shown.remove(story);
+    }
+    for Outcome { story, found, .. } in outcomes {
+        if let Found::Shown(check) = found {
+            shown.entry(story.clone()).or_default().push(check.clone());
+        }
+    }
+}
+
+/// What was found out about a rule of a story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The story fails without this check of the rule.
+    Shown(String),
+    /// It passes without any of these, one at a time.
+    NotShown(Vec<String>),
+    /// It passes, but without these it does not end.
+    TimedOut(Vec<String>),
+    /// The run was stopped before anything was found out.
+    Interrupted,
+}
+
+impl Found {
+    fn word(&self) -> &'static str {
+        match self {
+            Found::Shown(_) => "shown",
+            Found::NotShown(_) => "not shown",
+            Found::TimedOut(_) => "timeout",
+            Found::Interrupted => "interrupted",
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Found::Shown(_) => Exit::Proved,
+            Found::NotShown(_) => Exit::NotProved,
+            Found::TimedOut(_) | Found::Interrupted => Exit::Undecided,
+        }
+    }
+}
+
+/// A rule of a story, with what was found out.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) story: String,
+    pub(crate) rule: String,
+    pub(crate) found: Found,
+}
+
+/// The exit code of all of them.
+pub(crate) fn exit(outcomes: &[Outcome], stopped: bool) -> Exit {
+    let begin = if stopped { Exit::Undecided } else { Exit::Proved };
+    outcomes.iter().fold(begin, |exit, outcome| exit.and(outcome.found.exit()))
+}
+
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Prints the rules that are not shown, and how many are.
+pub(crate) fn table(outcomes: &[Outcome]) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    for Outcome { story, rule, found } in outcomes {
+        let word = found.word();
+        match found {
+            Found::Shown(_) => {}
+            Found::NotShown(passed) if passed.is_empty() => {
+                writeln!(
+                    out,
+                    "{story}: {rule} {BAD}{word}{BAD:#}, no check of it can be switched"
+                )?;
+            }
+            Found::NotShown(passed) => {
+                let passed = passed.join(", ");
+                writeln!(out, "{story}: {rule} {BAD}{word}{BAD:#}, holds without {passed}")?;
+            }
+            Found::TimedOut(hung) => {
+                let hung = hung.join(", ");
+                writeln!(out, "{story}: {rule} {word}, does not end without {hung}")?;
+            }
+            Found::Interrupted => writeln!(out, "{story}: {rule} {word}")?,
+        }
+    }
+    writeln!(out, "{}", Summary(outcomes))
+}
+
+/// `114 stories protect 231 rules: 230 shown, 1 not shown`.
+struct Summary<'a>(&'a [Outcome]);
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut stories: Vec<&str> = self.0.iter().map(|outcome| &*outcome.story).collect();
+        stories.dedup();
+        let (stories, rules) = (stories.len(), self.0.len());
+        let (story, protect) =
+            if stories == 1 { ("story", "protects") } else { ("stories", "protect") };
+        let rule = if rules == 1 { "rule" } else { "rules" };
+        let mut parts = Vec::new();
+        for word in ["shown", "not shown", "timeout", "interrupted"] {
+            let count = self.0.iter().filter(|outcome| outcome.found.word() == word).count();
+            if count > 0 || word == "shown" {
+                parts.push(format!("{count} {word}"));
+            }
+        }
+        write!(f, "{stories} {story} {protect} {rules} {rule}: {}", parts.join(", "))
+    }
+}
+
+#[derive(Serialize)]
+struct StoryObject<'a> {
+    schema: u32,
+    story: &'a str,
+    rule: &'a str,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    holds_without: &'a [String],
+}
+
+/// Prints what was found out as a JSON object.
+pub(crate) fn json(outcome: &Outcome) -> io::Result<()> {
+    let Outcome { story, rule, found } = outcome;
+    let (check, holds_without) = match found {
+        Found::Shown(check) => (Some(&**check), &[][..]),
+        Found::NotShown(passed) => (None, &**passed),
+        Found::TimedOut(_) | Found::Interrupted => (None, &[][..]),
+    };
+    let verdict = found.word();
+    let object = StoryObject { schema: SCHEMA, story, rule, verdict, check, holds_without };
+    let line = serde_json::to_string(&object)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(story: &str, found: Found) -> Outcome {
+        Outcome { story: story.to_owned(), rule: "l1".to_owned(), found }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let checks = vec!["l1-x".to_owned(), "r3-y".to_owned()];
+        let shown = Shown::from([("a/b".to_owned(), checks)]);
+        let text = render(&shown);
+        assert!(text.ends_with("\n\"a/b\" = [\"l1-x\", \"r3-y\"]\n"), "{text}");
+        assert_eq!(toml::from_str::<Shown>(&text).unwrap(), shown);
+    }
+
+    #[test]
+    fn rules_that_are_not_shown_weigh_more_than_what_is_undecided() {
+        let shown = || outcome("a", Found::Shown("l1-x".to_owned()));
+        let not = || outcome("a", Found::NotShown(Vec::new()));
+        let hung = || outcome("b", Found::TimedOut(Vec::new()));
+        assert_eq!(exit(&[shown()], false), Exit::Proved);
+        assert_eq!(exit(&[shown()], true), Exit::Undecided);
+        assert_eq!(exit(&[shown(), hung()], false), Exit::Undecided);
+        assert_eq!(exit(&[hung(), not()], false), Exit::NotProved);
+        let told = Summary(&[shown(), not(), hung()]).to_string();
+        assert_eq!(told, "2 stories protect 3 rules: 1 shown, 1 not shown, 1 timeout");
+    }
+
+    #[test]
+    fn of_a_story_that_was_asked_only_the_answer_stays() {
+        let before = || {
+            let old = |name: &str| (name.to_owned(), vec!["l1-old".to_owned()]);
+            Shown::from([old("a"), old("b"), old("gone")])
+        };
+        let outcomes =
+            [outcome("a", Found::Shown("l1-new".to_owned())), outcome("b", Found::Interrupted)];
+        let mut shown = before();
+        remember(&mut shown, &outcomes, true);
+        assert_eq!(shown, Shown::from([("a".to_owned(), vec!["l1-new".to_owned()])]));
+        let mut shown = before();
+        remember(&mut shown, &outcomes, false);
+        assert!(shown.contains_key("gone"), "it was not asked");
+        let mut shown = before();
+        remember(&mut shown, &[], true);
+        assert_eq!(shown, before(), "nothing was asked");
+    }
+}
