@@ -485,6 +485,18 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_no_order_has_is_refused_by_its_name() {
+        for order in [
+            r#"{"write":{"name":"x","mode":7}}"#,
+            r#"{"create":{"prefix":"t","root":"/r","mode":7}}"#,
+            r#"{"sweep":{"prefix":"t","root":"/r","mode":7}}"#,
+        ] {
+            let error = serde_json::from_str::<Order>(order).expect_err("it has a strange field");
+            assert!(error.to_string().starts_with("unknown field `mode`"), "{order}: {error}");
+        }
+    }
+
+    #[test]
     fn the_short_form_is_read_and_what_it_does_not_know_is_named() {
         let order: Order = "spawn echo a b".parse().expect("it is an order");
         assert_eq!(order, spawn("echo a b"));

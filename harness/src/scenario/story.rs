@@ -112,6 +112,27 @@ impl Actor {
             Actor::Container(_) => "container",
         }
     }
+
+    /// The prefix that it makes or sweeps claims with, if it is not the usual one.
+    #[must_use]
+    pub fn prefix(&self) -> Option<&str> {
+        match self {
+            Actor::Server(Server { prefix, .. }) | Actor::Sweeper(Sweeper { prefix, .. }) => {
+                prefix.as_deref()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is another in each round.
+    #[must_use]
+    pub fn uses_round(&self) -> bool {
+        match self {
+            Actor::Server(Server { descriptors, .. })
+            | Actor::Sweeper(Sweeper { descriptors, .. }) => *descriptors == Some(Count::Round),
+            _ => false,
+        }
+    }
 }
 
 /// A program that makes a claim.

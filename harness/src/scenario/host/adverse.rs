@@ -102,16 +102,7 @@ impl Stage<'_> {
 
     /// All prefixes of the story.
     pub(super) fn prefixes(&self) -> Vec<String> {
-        let own = self.story.actors.values().filter_map(|actor| match actor {
-            Actor::Server(server) => server.prefix.clone(),
-            Actor::Sweeper(sweeper) => sweeper.prefix.clone(),
-            Actor::Command(_)
-            | Actor::Precious(_)
-            | Actor::Disk(_)
-            | Actor::Crowd(_)
-            | Actor::Stranger
-            | Actor::Container(_) => None,
-        });
+        let own = self.story.actors.values().filter_map(Actor::prefix).map(str::to_owned);
         let mut all: Vec<String> = own.chain([PREFIX.to_owned()]).collect();
         all.sort_unstable();
         all.dedup();

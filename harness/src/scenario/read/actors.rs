@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Reader;
 use crate::actor::wire::Asked;
 use crate::scenario::diagnostic::Diagnostic;
-use crate::scenario::fields::{Count, Fields};
+use crate::scenario::fields::Fields;
 use crate::scenario::story::{
     Actor, Command, Container, Crowd, Disk, DiskKind, Lock, Precious, Proc, Server, Surroundings,
     Sweeper,
@@ -17,21 +17,6 @@ const KINDS: [(&str, DiskKind); 4] = [
     ("overlay", DiskKind::Overlay),
     ("ramfs", DiskKind::Ramfs),
 ];
-
-/// Whether an actor is another in each round.
-pub(super) fn uses_round(actor: &Actor) -> bool {
-    let descriptors = match actor {
-        Actor::Server(server) => server.descriptors,
-        Actor::Sweeper(sweeper) => sweeper.descriptors,
-        Actor::Command(_)
-        | Actor::Precious(_)
-        | Actor::Disk(_)
-        | Actor::Crowd(_)
-        | Actor::Stranger
-        | Actor::Container(_) => None,
-    };
-    descriptors == Some(Count::Round)
-}
 
 impl Reader<'_> {
     /// Reads all who are in it. Their names are known before any step is read.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::actors::uses_round;
 use super::demands::Declared;
 use super::{Acted, Reader};
 use crate::scenario::diagnostic::{Diagnostic, did_you_mean};
@@ -85,7 +84,7 @@ impl Reader<'_> {
             let found = Diagnostic::new("no-step", "nothing happens in this scenario", 0..0);
             self.fields.report(found.help(Some("add a step: [[step]]".into())));
         }
-        let mut uses_round = actors.values().any(uses_round);
+        let mut uses_round = actors.values().any(Actor::uses_round);
         let mut read = Vec::new();
         for fields in &steps {
             let mut verbs = VERBS.iter().filter(|(verb, _)| fields.has(verb));
