@@ -181,7 +181,8 @@ fn where_no_claim_can_be_had_it_warns_and_runs_in_an_unclaimed_directory() {
 fn it_says_nothing_of_its_own_where_nothing_is_wrong() {
     in_cell(|| {
         let root = scratch_root();
-        let script = "echo $$; mkfifo $TMPDIR/never; read x <$TMPDIR/never";
+        // It says its pid when it is all that is left to kill: `mkfifo` is a process, too.
+        let script = "mkfifo $TMPDIR/never; echo $$; read x <$TMPDIR/never";
         let mut killed = ChildGuard::spawn(run_in(&root, &[], script)).unwrap();
         let command = hold(&said(&mut killed, "the command's pid"));
         killed.kill_hard().unwrap();
