@@ -21,6 +21,8 @@ mod owner;
 mod removal;
 #[path = "host_sweep/report.rs"]
 mod report;
+#[path = "host_sweep/stray.rs"]
+mod stray;
 #[path = "host_sweep/table.rs"]
 mod table;
 #[path = "host_sweep/together.rs"]

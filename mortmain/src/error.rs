@@ -40,6 +40,9 @@ pub enum ErrorKind {
     Panicked,
     /// There is no claim of that name, or it is another user's.
     NoSuchClaim,
+    /// There is no stray of that name: it is a claim, no directory, another
+    /// user's, or nothing (l8).
+    NoSuchStray,
     /// Another system call failed.
     System,
 }
@@ -176,6 +179,9 @@ impl Error {
                 "report it, with what it printed; a later sweep goes on where it was"
             }
             (ErrorKind::NoSuchClaim, _) => "give the name as a sweep by the same user tells it",
+            (ErrorKind::NoSuchStray, _) => {
+                "give the name of a directory of yours that lies in this root and is no claim"
+            }
             (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
             (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",
             (_, Some(Errno::EACCES | Errno::EPERM)) => "check who owns the directory and its mode",

@@ -61,6 +61,26 @@ impl fmt::Display for Seen {
     }
 }
 
+/// A process that is seen to use a directory, and how.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct User {
+    /// The process.
+    pub process: Seen,
+    /// How it uses it, each once and at least one.
+    pub uses: Vec<Use>,
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.process)?;
+        for (at, how) in self.uses.iter().enumerate() {
+            f.write_str(if at == 0 { " " } else { ", " })?;
+            f.write_str(sentence_of(*how))?;
+        }
+        Ok(())
+    }
+}
+
 /// How a process was found to have ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Ended {
@@ -204,8 +224,10 @@ pub enum Evidence {
     /// l4: whether a process uses it could not be found out.
     UseUnclear(Errno),
 
-    /// l7: an answer that nobody could give, overruled by an operator.
+    /// l7, l8: an answer that nobody could give, overruled by an operator.
     OnWord(Box<Evidence>),
+    /// l8: it never was a claim, so nobody recorded who uses it.
+    NeverRecorded,
 
     /// An answer that a caller's own prober gave.
     Injected,
@@ -245,18 +267,10 @@ impl Evidence {
             Evidence::CommandElsewhere { .. } => "command-elsewhere",
             Evidence::GroupUnclear { .. } => "group-unclear",
             Evidence::Unused => "unused",
-            Evidence::Used { how, .. } => match how {
-                Use::WorkingDirectory => "used-as-working-directory",
-                Use::Root => "used-as-root",
-                Use::Executable => "used-as-executable",
-                Use::Descriptor => "used-by-descriptor",
-                Use::Map => "used-by-map",
-                Use::MountOf => "used-by-mount-of-it",
-                Use::MountOn => "used-by-mount-on-it",
-                Use::Cookie => "used-by-cookie",
-            },
+            Evidence::Used { how, .. } => how.code(),
             Evidence::UseUnclear(_) => "use-unclear",
             Evidence::OnWord(_) => "on-word",
+            Evidence::NeverRecorded => "never-recorded",
             Evidence::Injected => "injected",
         }
     }
@@ -376,7 +390,26 @@ impl fmt::Display for Evidence {
                 write!(f, "whether a process uses it could not be found out: {}", Reason(*errno))
             }
             Evidence::OnWord(evidence) => write!(f, "{evidence} (removed on an operator's word)"),
+            Evidence::NeverRecorded => f.write_str("nobody recorded who uses it"),
             Evidence::Injected => f.write_str("a prober of the caller's own says so"),
+        }
+    }
+}
+
+impl Use {
+    /// What it is, in a word that stays the same from one version to the next,
+    /// as [`Evidence::code`].
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Use::WorkingDirectory => "used-as-working-directory",
+            Use::Root => "used-as-root",
+            Use::Executable => "used-as-executable",
+            Use::Descriptor => "used-by-descriptor",
+            Use::Map => "used-by-map",
+            Use::MountOf => "used-by-mount-of-it",
+            Use::MountOn => "used-by-mount-on-it",
+            Use::Cookie => "used-by-cookie",
         }
     }
 }
@@ -441,6 +474,8 @@ pub enum Hindrance {
     },
     /// The name now stands for something else.
     NameChanged,
+    /// A claim, in a directory that is none (l8).
+    Claim,
 }
 
 impl Hindrance {
@@ -455,6 +490,7 @@ impl Hindrance {
             Hindrance::Foreign { .. } => "foreign",
             Hindrance::Call { .. } => "call",
             Hindrance::NameChanged => "name-changed",
+            Hindrance::Claim => "claim",
         }
     }
 }
@@ -466,6 +502,7 @@ impl fmt::Display for Obstacle {
         match self.what {
             Hindrance::Mount if here => f.write_str("a mount lies on it"),
             Hindrance::Mount => write!(f, "a mount lies on `{path}` inside"),
+            Hindrance::Locked if here => f.write_str("it is locked by somebody"),
             Hindrance::Locked => write!(f, "`{path}` inside is locked by somebody"),
             Hindrance::InUse => {
                 write!(f, "a command that is registered in `{path}` inside runs, or might")
@@ -473,6 +510,8 @@ impl fmt::Display for Obstacle {
             Hindrance::Foreign { uid } => write!(f, "`{path}` inside belongs to user {uid}"),
             Hindrance::Call { what, errno } => write!(f, "{what} `{path}` failed: {errno}"),
             Hindrance::NameChanged => f.write_str("its name stands for something else now"),
+            Hindrance::Claim if here => f.write_str("it is a claim under another name, or a copy"),
+            Hindrance::Claim => write!(f, "`{path}` inside is a claim, which a sweep judges"),
         }
     }
 }
@@ -527,6 +566,7 @@ mod tests {
             Evidence::Unused,
             Evidence::UseUnclear(errno),
             Evidence::OnWord(Box::new(Evidence::OwnerMissing)),
+            Evidence::NeverRecorded,
             Evidence::Injected,
         ]
     }
@@ -535,7 +575,7 @@ mod tests {
         Evidence::Used { by: Seen { pid: Pid(7), program: b"sh".to_vec() }, how, more: 0 }
     }
 
-    fn hindrances() -> [Hindrance; 6] {
+    fn hindrances() -> [Hindrance; 7] {
         [
             Hindrance::Mount,
             Hindrance::Locked,
@@ -543,6 +583,7 @@ mod tests {
             Hindrance::Foreign { uid: 7 },
             Hindrance::Call { what: "reading", errno: Errno::EIO },
             Hindrance::NameChanged,
+            Hindrance::Claim,
         ]
     }
 

@@ -183,6 +183,34 @@ impl fmt::Display for Prefix {
     }
 }
 
+/// Whether a name is one that the protocol gives, of whatever prefix: a claim's,
+/// a staging's, a tombstone's or an unclaimed directory's.
+pub(crate) fn is_given(name: &Name) -> bool {
+    fn read(bytes: &[u8]) -> Option<()> {
+        let (separators, rest) = match bytes.strip_prefix(b".") {
+            None => (&b"-~"[..], bytes),
+            Some(rest) => {
+                let staging = rest.strip_suffix(b".new");
+                let tombstone = || {
+                    let (rest, fresh) = split_random(rest)?;
+                    Random::parse(fresh)?;
+                    rest.strip_suffix(b".dead-")
+                };
+                (&b"-"[..], staging.or_else(tombstone)?)
+            }
+        };
+        let (before, random) = split_random(rest)?;
+        Random::parse(random)?;
+        let (separator, prefix) = before.split_last()?;
+        Prefix::new(str::from_utf8(prefix).ok()?)?;
+        separators.contains(separator).then_some(())
+    }
+    fn split_random(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+        bytes.split_at_checked(bytes.len().checked_sub(Random::BYTES)?)
+    }
+    read(name.bytes()).is_some()
+}
+
 /// Where a claim stands in its life, by its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Place {
@@ -276,6 +304,35 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_any_prefix_is_known_for_one_of_the_protocols() {
+        let given = |name: &[u8]| is_given(&Name::new(name).expect("one component"));
+        for name in [
+            &b"foo-abcdefghij27"[..],
+            b"foo-bar.baz-abcdefghij27",
+            b"foo~abcdefghij27",
+            b".foo-abcdefghij27.new",
+            b".foo-abcdefghij27.dead-aaaaaaaaaaa2",
+        ] {
+            assert!(given(name), "{}", name.escape_ascii());
+        }
+        for name in [
+            &b"foo"[..],
+            b"abcdefghij27",
+            b"-abcdefghij27",
+            b"foo.abcdefghij27",
+            b"foo-certificates",
+            b"f\xc3\xb6-abcdefghij27",
+            b".foo-abcdefghij27",
+            b".foo~abcdefghij27.new",
+            b".foo-abcdefghij27.dead-certificates",
+            b"foo-abcdefghij27.new",
+            b"pytest-of-me",
+        ] {
+            assert!(!given(name), "{}", name.escape_ascii());
+        }
+    }
+
+    #[test]
     fn a_prefix_is_a_plain_word() {
         let long = "a".repeat(65);
         for bad in ["", ".foo", "-foo", "a/b", "a b", "é", "a\0", long.as_str()] {
@@ -304,7 +361,9 @@ mod tests {
                 (prefix.tombstone(&random, &random), Place::Tombstone),
             ] {
                 prop_assert_eq!(prefix.parse(&name), Some(ClaimName { random, place }));
+                prop_assert!(is_given(&name));
             }
+            prop_assert!(is_given(&prefix.unclaimed(&random)));
         }
     }
 }

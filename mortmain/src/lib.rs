@@ -71,6 +71,7 @@ mod registry;
 mod remove;
 mod report;
 mod root;
+mod stray;
 mod sweep;
 pub mod sys;
 mod unclaimed;
@@ -79,7 +80,7 @@ mod walk;
 
 pub use self::claim::Closed;
 pub use self::error::{Error, ErrorKind};
-pub use self::evidence::{Ended, Evidence, Finding, Hindrance, Obstacle, Seen};
+pub use self::evidence::{Ended, Evidence, Finding, Hindrance, Obstacle, Seen, User};
 #[cfg(feature = "host")]
 pub use self::face::{
     BackgroundSweep, Child, Claim, CloseError, Command, Namespace, SweepOptions, Unclaimed,
@@ -90,6 +91,7 @@ pub use self::life::Scan;
 pub use self::probe::{Candidate, Prober, Probes};
 pub use self::remove::{Condemned, Removal, Remover, Removes};
 pub use self::report::{Entry, Findings, Outcome, Report, Trouble};
+pub use self::stray::{Stray, Strays};
 pub use self::verdict::{Proof, Question, Verdict, verdict};
 
 #[cfg(all(doctest, feature = "host"))]

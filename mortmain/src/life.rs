@@ -9,7 +9,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use crate::evidence::{Evidence, Finding, Seen};
+use crate::evidence::{Evidence, Finding, Seen, User};
 use crate::grammar::Random;
 use crate::probe::PROC_UNUSABLE;
 use crate::sys::{
@@ -46,7 +46,11 @@ pub(crate) fn scan<K: Kernel>(
     but: Option<Pid>,
 ) -> Scan {
     let sought = Sought::new(claims);
-    match kernel.aside(|kernel| look_at_all(kernel, me, &sought, but)) {
+    let looked = |kernel: &K| {
+        let Census { users, unread } = look_at_all(kernel, me, &sought, but)?;
+        Ok(Scan { findings: users.iter().map(|users| finding(users)).collect(), unread })
+    };
+    match kernel.aside(looked) {
         Ok(scan) => scan,
         // CHECK(l4-scan-failed-keeps): who was not looked for may be there.
         Err(errno) => Scan {
@@ -56,17 +60,35 @@ pub(crate) fn scan<K: Kernel>(
     }
 }
 
+/// Everybody who uses each of some claims, and how many processes could not be
+/// read.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Census {
+    pub(crate) users: Vec<Vec<User>>,
+    pub(crate) unread: u64,
+}
+
+/// As [`scan`], with everybody who was seen.
+pub(crate) fn census<K: Kernel>(
+    kernel: &K,
+    me: &Identity,
+    claims: &[(&Name, Random)],
+) -> Answer<Census> {
+    let sought = Sought::new(claims);
+    kernel.aside(|kernel| look_at_all(kernel, me, &sought, None))
+}
+
 fn look_at_all<K: Kernel>(
     kernel: &K,
     me: &Identity,
     sought: &Sought,
     but: Option<Pid>,
-) -> Answer<Scan> {
+) -> Answer<Census> {
     // CHECK(l4-our-proc): the /proc of another namespace shows other processes, or none.
     if me.proc == ProcView::Foreign {
         return Err(PROC_UNUSABLE);
     }
-    let mut users: Vec<Option<User>> = (0..sought.len()).map(|_| None).collect();
+    let mut users: Vec<Vec<User>> = (0..sought.len()).map(|_| Vec::new()).collect();
     let mut unread = 0;
     let mut mounts: Vec<MountView> = Vec::new();
     let mut looked_at = BTreeSet::new();
@@ -110,37 +132,27 @@ fn look_at_all<K: Kernel>(
         }
     }
     unread += becoming;
-    Ok(Scan { findings: users.into_iter().map(finding).collect(), unread })
-}
-
-/// Who uses a claim.
-struct User {
-    first: Seen,
-    how: Use,
-    /// The process that was met last.
-    last: Pid,
-    more: usize,
+    Ok(Census { users, unread })
 }
 
 /// Notes a use; those of one process come one after the other.
-fn meet(user: &mut Option<User>, pid: Pid, how: Use, uses: &Uses) {
-    match user {
-        None => {
-            let first = Seen { pid, program: uses.program.clone() };
-            *user = Some(User { first, how, last: pid, more: 0 });
-        }
-        Some(user) if user.last == pid => {}
-        Some(user) => {
-            user.last = pid;
-            user.more += 1;
+fn meet(users: &mut Vec<User>, pid: Pid, how: Use, uses: &Uses) {
+    match users.last_mut() {
+        Some(user) if user.process.pid == pid => user.uses.push(how),
+        _ => {
+            let process = Seen { pid, program: uses.program.clone() };
+            users.push(User { process, uses: alloc::vec![how] });
         }
     }
 }
 
-fn finding(user: Option<User>) -> Finding {
-    match user {
-        Some(User { first, how, more, .. }) => {
-            Finding::alive(Evidence::Used { by: first, how, more })
+/// What it comes to that these use a claim.
+pub(crate) fn finding(users: &[User]) -> Finding {
+    let first = users.first().and_then(|first| Some((first, first.uses.first()?)));
+    match first {
+        Some((first, how)) => {
+            let (by, more) = (first.process.clone(), users.len() - 1);
+            Finding::alive(Evidence::Used { by, how: *how, more })
         }
         None => Finding::gone(Evidence::Unused),
     }

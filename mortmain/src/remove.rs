@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::claim::{COMMANDS, OWNER, RELEASED};
 use crate::evidence::{Hindrance, Obstacle};
-use crate::grammar::{Place, Random};
+use crate::grammar::{Place, Random, is_given};
 use crate::probe::{self, CONDEMNED_MODE};
 use crate::record::decode_owner;
 use crate::root::{Root, open_own, still_named};
@@ -94,7 +94,7 @@ impl<'s, K: Kernel> Condemned<'s, K> {
     /// lets it give its own directories their mode back where it cannot look
     /// otherwise.
     pub(crate) fn look(&self, unseal: bool) -> Option<Obstacle> {
-        let mut look = Look { me: self.me, top: self.dir.raw(), unseal };
+        let mut look = Look { me: self.me, top: Some(self.dir.raw()), unseal };
         Walk::run(self.dir, &[], &mut look).stopped_by
     }
 
@@ -139,7 +139,7 @@ impl<'s, K: Kernel> Condemned<'s, K> {
     }
 
     /// Makes sure that it was ours that was renamed, and puts it back if not.
-    fn entombed(&self, tombstone: Name) -> Result<Name, Obstacle> {
+    pub(crate) fn entombed(&self, tombstone: Name) -> Result<Name, Obstacle> {
         match still_named(self.root.fd(), &tombstone, self.dir) {
             Ok(Some(_)) => Ok(tombstone),
             Err(errno) => Err(here(Hindrance::Call { what: "looking at", errno })),
@@ -190,6 +190,16 @@ impl<'s, K: Kernel> Condemned<'s, K> {
         self.clear(&[]).unwrap_or_else(|| self.remove_dir(self.name))
     }
 
+    /// Removes a stray under the name that it was given (l8).
+    pub(crate) fn demolish_stray(&self, tombstone: &Name) -> Removal {
+        if self.stat.mode & 0o700 != 0o700
+            && let Err(errno) = self.dir.chmod(0o700)
+        {
+            return partial("restoring the mode of", errno);
+        }
+        self.clear(&[]).unwrap_or_else(|| self.remove_dir(tombstone))
+    }
+
     /// Removes everything in the claim but what `skip` names; answers what
     /// stayed.
     fn clear(&self, skip: &[&str]) -> Option<Removal> {
@@ -237,7 +247,22 @@ impl<'s, K: Kernel> Condemned<'s, K> {
     }
 }
 
-fn here(what: Hindrance) -> Obstacle {
+/// The look at a stray (l8), which has no registry that was asked before.
+pub(crate) fn look_at_stray<K: Kernel>(
+    me: &Identity,
+    dir: &Fd<K>,
+    unseal: bool,
+) -> Option<Obstacle> {
+    // CHECK(l8-other-name): a claim that was renamed or copied has a record, and with it users
+    // whom a sweep would ask about.
+    if has_record(dir) {
+        return Some(here(Hindrance::Claim));
+    }
+    let mut look = Look { me, top: None, unseal };
+    Walk::run(dir, &[], &mut look).stopped_by
+}
+
+pub(crate) fn here(what: Hindrance) -> Obstacle {
     Obstacle { path: PathBytes::default(), what }
 }
 
@@ -277,6 +302,13 @@ fn explain<K: Kernel>(uid: u32, parent: &Fd<K>, name: &Name, errno: Errno) -> Hi
     }
 }
 
+/// Whether there is the record of an owner in a directory.
+fn has_record<K: Kernel>(dir: &Fd<K>) -> bool {
+    [OWNER, RELEASED].into_iter().any(|record| {
+        dir.readlink(&Name::fixed(record)).is_ok_and(|text| decode_owner(&text).is_some())
+    })
+}
+
 /// Refuses the registry of a claim inside this one, while its commands run.
 fn no_command_runs<K: Kernel>(
     me: &Identity,
@@ -284,10 +316,7 @@ fn no_command_runs<K: Kernel>(
     name: &Name,
     dir: &Fd<K>,
 ) -> Result<(), Hindrance> {
-    let is_record = |record| {
-        parent.readlink(&Name::fixed(record)).is_ok_and(|text| decode_owner(&text).is_some())
-    };
-    if name.bytes() != COMMANDS.as_bytes() || !(is_record(OWNER) || is_record(RELEASED)) {
+    if name.bytes() != COMMANDS.as_bytes() || !has_record(parent) {
         return Ok(());
     }
     // CHECK(h5-commands-inside): the owner of a nested claim may be dead and its command alive.
@@ -300,8 +329,9 @@ fn no_command_runs<K: Kernel>(
 /// The look before a removal.
 struct Look<'s> {
     me: &'s Identity,
-    /// The claim itself, whose own registry has been asked by now.
-    top: Handle,
+    /// The claim itself, whose own registry has been asked by now; `None` for a
+    /// stray, of which nothing was.
+    top: Option<Handle>,
     unseal: bool,
 }
 
@@ -314,8 +344,16 @@ impl<K: Kernel> Visitor<K> for Look<'_> {
         stat: &Stat,
     ) -> Result<Enter, Hindrance> {
         own(self.me.uid, stat)?;
+        let Some(top) = self.top else {
+            // CHECK(l8-claim-inside): what was recorded is judged by its record, and its users may
+            // be seen by nothing else.
+            if is_given(name) || has_record(dir) {
+                return Err(Hindrance::Claim);
+            }
+            return unlocked(dir).map(|()| Enter::Visit);
+        };
         unlocked(dir)?;
-        if parent.raw() != self.top {
+        if parent.raw() != top {
             no_command_runs(self.me, parent, name, dir)?;
         }
         Ok(Enter::Visit)
@@ -338,7 +376,9 @@ impl<K: Kernel> Visitor<K> for Look<'_> {
     /// does not, since the removal will not enter it either.
     fn stops(&self, what: &Hindrance) -> bool {
         match what {
-            Hindrance::Foreign { .. } => false,
+            // CHECK(l8-foreign-inside): a removal that no later one can finish is not begun on
+            // what nobody made for removal.
+            Hindrance::Foreign { .. } => self.top.is_none(),
             Hindrance::Call { errno: Errno::EACCES, .. } => self.unseal,
             _ => true,
         }

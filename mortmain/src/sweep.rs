@@ -342,7 +342,7 @@ impl<'s, K: Kernel, P: Prober<K>, R: Remover<K>> Judge<'s, K, P, R> {
             Ok(stat) => stat,
             Err(errno) => return kept(Hindrance::Call { what: "looking at", errno }),
         };
-        if self.is_foreign(stat.uid) {
+        if is_foreign(self.me, stat.uid) {
             return Seen::Foreign;
         }
         let (root, me, options) = (self.root, self.me, self.options);
@@ -384,20 +384,10 @@ impl<'s, K: Kernel, P: Prober<K>, R: Remover<K>> Judge<'s, K, P, R> {
         }
     }
 
-    /// Whose directory it is not ours to judge.
-    fn is_foreign(&self, uid: u32) -> bool {
-        // CHECK(l5-own-uid): another user's claims are his sweeps' to judge.
-        if uid != self.me.uid {
-            return true;
-        }
-        // CHECK(l5-overflow-uid): in a user namespace every stranger looks like this one user.
-        self.me.overflow_uid == Some(uid)
-    }
-
     /// A name that could not be opened as a directory.
     fn unopened(&self, name: &Name, errno: Errno) -> Seen<'s, K> {
         match self.root.fd().stat_at(name) {
-            Ok(stat) if self.is_foreign(stat.uid) => Seen::Foreign,
+            Ok(stat) if is_foreign(self.me, stat.uid) => Seen::Foreign,
             Err(Errno::ENOENT) => Seen::Vanished,
             _ => {
                 let finding = Finding::cannot_tell(Evidence::LeaseUnclear(errno));
@@ -405,6 +395,16 @@ impl<'s, K: Kernel, P: Prober<K>, R: Remover<K>> Judge<'s, K, P, R> {
             }
         }
     }
+}
+
+/// Whose directory it is not ours to judge.
+pub(crate) fn is_foreign(me: &Identity, uid: u32) -> bool {
+    // CHECK(l5-own-uid): another user's claims are his sweeps' to judge.
+    if uid != me.uid {
+        return true;
+    }
+    // CHECK(l5-overflow-uid): in a user namespace every stranger looks like this one user.
+    me.overflow_uid == Some(uid)
 }
 
 /// An answer, or what stands in its place where an operator gave his word.
@@ -416,7 +416,7 @@ fn weighed(word: bool, finding: Finding) -> Finding {
 }
 
 impl Findings {
-    fn of_lease(lease: Finding) -> Findings {
+    pub(crate) fn of_lease(lease: Finding) -> Findings {
         Findings { lease, owner: None, commands: None, life: None }
     }
 }

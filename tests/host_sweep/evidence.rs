@@ -25,18 +25,18 @@ fn of_life<'r>(report: &'r mortmain::Report, claim: &Path) -> &'r Finding {
 }
 
 /// A process that waits, away from every claim.
-fn waits() -> Command {
+pub(crate) fn waits() -> Command {
     let mut command = Command::new("cat");
     command.current_dir("/");
     command
 }
 
-fn start(command: Command) -> ChildGuard {
+pub(crate) fn start(command: Command) -> ChildGuard {
     ChildGuard::spawn_with_stdin(command).unwrap()
 }
 
 /// Runs a script that says a line when it is ready.
-fn script(text: &str) -> (ChildGuard, String) {
+pub(crate) fn script(text: &str) -> (ChildGuard, String) {
     let mut command = Command::new("sh");
     command.args(["-c", text]).current_dir("/");
     let mut guard = start(command);
@@ -127,7 +127,11 @@ fn who_was_in_a_claim_when_it_became_a_tombstone_keeps_it_under_its_new_name() {
 
 /// A program that waits, in a claim.
 fn program_in(claim: &Path) -> PathBuf {
-    let program = claim.join("files/waits");
+    program_at(claim.join("files/waits"))
+}
+
+/// The same at any path.
+pub(crate) fn program_at(program: PathBuf) -> PathBuf {
     let found = std::env::var_os("PATH").and_then(|path| {
         std::env::split_paths(&path).map(|dir| dir.join("cat")).find(|cat| cat.exists())
     });
@@ -147,30 +151,35 @@ fn who_runs_a_program_of_a_claim_keeps_it() {
     });
 }
 
+/// A process that has a program mapped and does not run it, and what it runs.
+#[track_caller]
+pub(crate) fn mapped(program: &Path) -> Option<(ChildGuard, String)> {
+    let maps = fs::read_to_string("/proc/thread-self/maps").unwrap();
+    let loader = maps.lines().find_map(|line| {
+        let path = line.split_whitespace().nth(5)?;
+        path.contains("/ld-").then(|| path.to_owned())
+    });
+    let Some(loader) = loader else {
+        eprintln!("skipped: this program was not put together by a loader");
+        return None;
+    };
+    // The loader is what runs, and maps the program.
+    let mut command = Command::new(&loader);
+    command.arg(program).current_dir("/");
+    let mut user = start(command);
+    // It is mapped once it answers.
+    user.send_line("mapped", soon()).unwrap();
+    assert_eq!(user.lines().next_line(soon(), "its answer").unwrap(), "mapped");
+    let runs = Path::new(&loader).file_name().unwrap().to_str().unwrap();
+    Some((user, runs.get(..15).unwrap_or(runs).to_owned()))
+}
+
 #[test]
 fn who_has_a_file_of_a_claim_mapped_and_nothing_of_it_open_keeps_it() {
     in_cell(|| {
-        let maps = fs::read_to_string("/proc/thread-self/maps").unwrap();
-        let loader = maps.lines().find_map(|line| {
-            let path = line.split_whitespace().nth(5)?;
-            path.contains("/ld-").then(|| path.to_owned())
-        });
-        let Some(loader) = loader else {
-            eprintln!("skipped: this program was not put together by a loader");
-            return;
-        };
         let ground = ground();
         let claim = ground.dead();
-        // The loader is what runs, and maps the program.
-        let mut command = Command::new(&loader);
-        command.arg(program_in(&claim)).current_dir("/");
-        let user = start(command);
-        // It is mapped once it answers.
-        let mut user = user;
-        user.send_line("mapped", soon()).unwrap();
-        assert_eq!(user.lines().next_line(soon(), "its answer").unwrap(), "mapped");
-        let program = Path::new(&loader).file_name().unwrap().to_str().unwrap();
-        let program = program.get(..15).unwrap_or(program).to_owned();
+        let Some((user, program)) = mapped(&program_in(&claim)) else { return };
         assert_kept_by(&ground, &claim, user, &program, "has a file in it mapped");
     });
 }
@@ -274,7 +283,7 @@ fn a_process_whose_first_thread_has_ended_keeps_what_the_others_use() {
 }
 
 /// Runs a script in a mount namespace of its own, with a place to mount something at.
-fn in_another_mount_namespace(ground: &Ground, text: &str) -> (ChildGuard, String) {
+pub(crate) fn in_another_mount_namespace(ground: &Ground, text: &str) -> (ChildGuard, String) {
     let at = ground.root().join("mnt");
     fs::create_dir(&at).unwrap();
     let inner = format!("at={}; {text}", at.display());

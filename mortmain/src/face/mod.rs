@@ -21,6 +21,7 @@ use crate::evidence::{Obstacle, Seen};
 use crate::grammar::{Prefix, Random};
 use crate::protocol::{self, Root};
 use crate::report::Report;
+use crate::stray::Strays;
 use crate::sys::{Host, Name, PathBytes};
 use std::prelude::rust_2024::*;
 
@@ -164,6 +165,65 @@ impl Namespace {
         })?;
         let options = protocol::SweepOptions { dry_run, holding: holding().clone() };
         self.root.reclaim_on_word(&name, &options)
+    }
+}
+
+impl Namespace {
+    /// Looks at the *strays* in the root: directories that are no claims of any
+    /// prefix, and whose name is `wanted`. Other programs left them, and nobody
+    /// recorded who uses them; so no sweep looks at them. The answer says of each
+    /// by which processes it is seen to be used, and what
+    /// [`Namespace::adopt`] would do. Nothing is removed; the locks of the
+    /// strays, and of the directories in them, are taken for a moment.
+    ///
+    /// A process is seen by the paths that lead to what it uses, whichever way
+    /// they begin. So a stray with a common name, such as `lib`, may be kept by
+    /// who uses another directory of that name; a name of its own helps.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let scratch = tempfile::tempdir()?;
+    /// # let root = scratch.path();
+    /// # std::fs::create_dir(root.join("build-1f3a"))?;
+    /// let namespace = mortmain::Namespace::at(root, "my-tool")?;
+    /// let strays = namespace.strays(|name| name.as_encoded_bytes().starts_with(b"build-"))?;
+    /// for stray in &strays.entries {
+    ///     println!("{stray}"); // build-1f3a: kept: process 4242 `make` has its working directory in it
+    /// }
+    /// # assert_eq!(strays.entries.len(), 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::System`]: the root could not be listed, or it could not be
+    /// found out who uses what.
+    pub fn strays(&self, mut wanted: impl FnMut(&OsStr) -> bool) -> Result<Strays, Error> {
+        self.root.strays(&mut |name| wanted(OsStr::from_bytes(name.bytes())))
+    }
+
+    /// Removes one stray, of which the caller says that it may go. He is
+    /// contradicted by a lock on it, by every process that is seen to use it
+    /// (asked when its lock is held, and again when it has lost its name), and by
+    /// what forbids the removal of a claim: a mount, a locked directory, a
+    /// directory of another user in it; and by a claim in it, which is for sweeps
+    /// to judge. The answer has one entry.
+    ///
+    /// # Errors
+    /// * [`ErrorKind::NoSuchStray`]: the name is a claim's, no directory's,
+    ///   another user's directory's, or nothing's.
+    /// * [`ErrorKind::System`]: a call failed before anything was looked at.
+    ///
+    /// # Crash behaviour
+    /// Killed at any system call, it leaves the stray as it was, or a tombstone,
+    /// which the next sweep of this namespace judges and finishes.
+    pub fn adopt(&self, name: impl AsRef<OsStr>) -> Result<Strays, Error> {
+        let bytes = name.as_ref().as_bytes();
+        let name = Name::new(bytes).ok_or_else(|| {
+            let text = "that is not the name of a directory in it".into();
+            Error::because(ErrorKind::NoSuchStray, "adopt from", self.root.path(), text)
+                .about(bytes)
+        })?;
+        self.root.adopt(&name)
     }
 }
 

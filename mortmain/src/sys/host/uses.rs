@@ -11,6 +11,7 @@
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::format;
@@ -245,6 +246,10 @@ impl<'o> Look<'o> {
             if path != last {
                 // CHECK(l4-maps): a mapped file needs no descriptor.
                 note(found, Use::Map, of.below(path));
+                // CHECK(l4-escaped-map): a stray's name may have a line end in it.
+                if let Cow::Owned(named) = as_named(path) {
+                    note(found, Use::Map, of.below(&named));
+                }
                 last.clear();
                 last.extend_from_slice(path);
             }
@@ -327,14 +332,16 @@ impl<'o> Look<'o> {
         let read = records(task, c"mountinfo", b'\n', |line| {
             let mut fields = line.split(|byte| *byte == b' ').skip(3);
             let (Some(root), Some(at)) = (fields.next(), fields.next()) else { return };
+            // CHECK(l4-escaped-mount): a stray's name may have a blank in it.
+            let (root, at) = (as_named(root), as_named(at));
             // CHECK(l4-mount-elsewhere): a container that was given a part of the claim has no
             // path with the claim in it.
-            note(found, Use::MountOf, of.at_or_below(root));
+            note(found, Use::MountOf, of.at_or_below(&root));
             // What is mounted in our own sight is found and told with its place before a removal.
             if !ours {
                 // CHECK(l4-mounted-on-elsewhere): a mount that we do not see vanishes with the
                 // directory that it is on.
-                note(found, Use::MountOn, of.at_or_below(at));
+                note(found, Use::MountOn, of.at_or_below(&at));
             }
         });
         match read {
@@ -348,6 +355,29 @@ impl<'o> Look<'o> {
 
 fn note(found: &mut BTreeSet<(usize, Use)>, how: Use, claims: impl Iterator<Item = usize>) {
     found.extend(claims.map(|claim| (claim, how)));
+}
+
+/// A path without the escapes in whose place the kernel writes what would end
+/// it: a backslash and three octal digits for a byte.
+fn as_named(path: &[u8]) -> Cow<'_, [u8]> {
+    if !path.contains(&b'\\') {
+        return Cow::Borrowed(path);
+    }
+    let digit = |byte: &u8| matches!(byte, b'0'..=b'7').then(|| u32::from(byte - b'0'));
+    let mut named = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let [first, others @ ..] = rest {
+        let escaped = match rest {
+            [b'\\', a, b, c, ..] => {
+                let value = |a, b, c| Some(digit(a)? << 6 | digit(b)? << 3 | digit(c)?);
+                value(a, b, c).and_then(|value| u8::try_from(value).ok())
+            }
+            _ => None,
+        };
+        named.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &rest[4..] } else { others };
+    }
+    Cow::Owned(named)
 }
 
 /// Shows each record of a file; answers whether that was all of it.
