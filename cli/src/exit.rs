@@ -51,7 +51,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let exit = match (error.kind(), error.errno()) {
             (_, Some(Errno::ENOSYS)) => Exit::Missing,
-            (ErrorKind::NoSuchClaim, _) => Exit::Usage,
+            (ErrorKind::NoSuchClaim | ErrorKind::NoSuchStray, _) => Exit::Usage,
             // A root that is not there, or is none.
             (ErrorKind::System, Some(Errno::ENOENT | Errno::ENOTDIR))
                 if error.operation() == "open the root" =>
@@ -73,11 +73,11 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The table for `list`, `sweep` and all of it. Usage errors are clap's, which ends with 2.
+/// The table for `list`, `sweep`, `adopt` and all of it. Usage errors are clap's, which ends with 2.
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0   it was done; what was kept, and why, stands in the output
-  2   wrong usage, a root that is no directory, or a claim that there is not
+  2   wrong usage, a root that is no directory, or a name of nothing that there is
   70  the tool failed: a system call did, or a disk is full
   77  the platform lacks what is needed: Linux 5.6 or newer, with /proc mounted";
 

@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
 use mortmain::Entry;
 
 use crate::age::{Coarse, age};
 use crate::exit::{Exit, Failure, TABLE};
-use crate::output::{Output, json_line, note, styled};
+use crate::output::{Output, json_line, note};
 use crate::place::Place;
 use crate::size::{Size, size};
+use crate::table;
 use crate::verdict::{Line, Word, exit, summary_line, why};
 
 const EXAMPLES: &str = "\
@@ -89,12 +89,10 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Failure> {
 }
 
 fn print(out: &mut impl Write, rows: &[Row<'_>], sizes: bool) -> std::io::Result<()> {
-    let mut table = Table::new();
-    let mut head = vec!["claim", "owner", "age"];
-    head.extend(sizes.then_some("size"));
-    head.extend(["verdict", "why"]);
-    table.load_style(presets::NOTHING).set_header(head);
-    for row in rows {
+    let mut headings = vec!["claim", "owner", "age"];
+    headings.extend(sizes.then_some("size"));
+    headings.extend(["verdict", "why"]);
+    let cells = rows.iter().map(|row| {
         let unknown = || "-".to_owned();
         let mut cells = vec![
             row.entry.name.to_string(),
@@ -102,20 +100,9 @@ fn print(out: &mut impl Write, rows: &[Row<'_>], sizes: bool) -> std::io::Result
             row.age.map_or_else(unknown, |age| Coarse(age).to_string()),
         ];
         cells.extend(row.size.map(|size| size.to_string()));
-        cells.push(Word::of(&row.entry.outcome).text().into());
-        cells.push(why(&row.entry.outcome));
-        table.add_row(cells);
-    }
-    for right in if sizes { 2..4 } else { 2..3 } {
-        if let Some(column) = table.column_mut(right) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    // The header is the first line.
-    let styles = std::iter::once(anstyle::Style::new().bold());
-    let styles = styles.chain(rows.iter().map(|row| Word::of(&row.entry.outcome).style()));
-    for (line, style) in table.lines().zip(styles) {
-        writeln!(out, "{}", styled(style, line.trim()))?;
-    }
-    Ok(())
+        let word = Word::of(&row.entry.outcome);
+        cells.extend([word.text().into(), why(&row.entry.outcome)]);
+        (cells, word.style())
+    });
+    table::print(out, &headings, if sizes { 2..4 } else { 2..3 }, cells)
 }

@@ -1,5 +1,6 @@
 //! The tool, `mortmain`: its arguments, and what it does for each.
 
+mod adopt;
 mod age;
 mod exit;
 mod job;
@@ -9,7 +10,9 @@ mod place;
 mod process;
 mod run;
 mod size;
+mod stray;
 mod sweep;
+mod table;
 mod terminal;
 mod verdict;
 
@@ -40,7 +43,8 @@ Examples:
   mortmain run -- pytest
   mortmain run -- npm test
   mortmain list
-  mortmain sweep --dry-run";
+  mortmain sweep --dry-run
+  mortmain adopt 'pytest-*'";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -50,6 +54,8 @@ enum Command {
     List(list::Options),
     /// Remove the claims that nobody uses any more
     Sweep(sweep::Options),
+    /// Show directories that are no claims and who uses them, and remove those that are named
+    Adopt(adopt::Options),
     /// Print a script that completes this tool's arguments in a shell
     #[command(after_help = "\
 Examples:
@@ -94,6 +100,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Run(options) => run::run(options),
         Command::List(options) => list::run(options),
         Command::Sweep(options) => sweep::run(options),
+        Command::Adopt(options) => adopt::run(options),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "mortmain", &mut script);
@@ -104,8 +111,12 @@ fn run(command: &Command) -> Result<Exit, Failure> {
 }
 
 /// The commands that have a page of their own, and the name that `man` finds it by.
-const PAGES: [(&str, &str); 3] =
-    [("run", "mortmain-run"), ("list", "mortmain-list"), ("sweep", "mortmain-sweep")];
+const PAGES: [(&str, &str); 4] = [
+    ("run", "mortmain-run"),
+    ("list", "mortmain-list"),
+    ("sweep", "mortmain-sweep"),
+    ("adopt", "mortmain-adopt"),
+];
 
 /// The manual page of the tool or of a command, in roff.
 fn page(command: Option<&str>) -> io::Result<Vec<u8>> {
@@ -140,7 +151,7 @@ mod tests {
     fn help_is_as_it_was() {
         let mut whole = Cli::command().term_width(100);
         whole.build();
-        for name in ["run", "list", "sweep", "completions", "man"] {
+        for name in ["run", "list", "sweep", "adopt", "completions", "man"] {
             let command = whole.find_subcommand_mut(name).expect("it is there");
             insta::assert_snapshot!(name, command.render_long_help().to_string());
         }
@@ -150,7 +161,7 @@ mod tests {
     #[test]
     fn every_command_has_examples_and_exit_codes_in_its_help() {
         let mut whole = Cli::command();
-        for name in ["run", "list", "sweep"] {
+        for name in ["run", "list", "sweep", "adopt"] {
             let command = whole.find_subcommand_mut(name).expect("it is there");
             let help = command.render_long_help().to_string();
             for part in ["Examples:", "Exit codes:"] {

@@ -135,7 +135,7 @@ impl<'l> Line<'l> {
 }
 
 /// The codes of what an outcome rests on. Of a removal, that the lease is free is the same in all.
-fn because(outcome: &Outcome) -> Vec<&'static str> {
+pub(crate) fn because(outcome: &Outcome) -> Vec<&'static str> {
     match outcome {
         Outcome::Removed(findings) | Outcome::WouldRemove(findings) => {
             let answers = findings.owner.iter().chain(&findings.commands);

@@ -1,0 +1,173 @@
+//! Directories that are no claims, in the words of the tool.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use mortmain::{Outcome, Stray, Strays};
+use serde::Serialize;
+
+use crate::age::Coarse;
+use crate::output::{Text, json_line, note, warn};
+use crate::size::Size;
+use crate::table;
+use crate::verdict::{Process, Word, because, why};
+
+/// One directory, and what is shown of it.
+pub(crate) struct Row<'r> {
+    pub(crate) stray: &'r Stray,
+    pub(crate) age: Option<Duration>,
+    pub(crate) size: Option<Size>,
+}
+
+/// What became of it, in a word.
+fn word(stray: &Stray) -> &'static str {
+    match Word::of(&stray.outcome) {
+        Word::Remove => "unused",
+        word => word.text(),
+    }
+}
+
+/// Why, a line for each process where there are any.
+fn reasons(stray: &Stray) -> String {
+    let own = match &stray.outcome {
+        Outcome::WouldRemove(findings) => {
+            findings.life.as_ref().map(|life| life.evidence.to_string())
+        }
+        Outcome::Kept(_) if !stray.users.is_empty() => None,
+        outcome => Some(why(outcome)),
+    };
+    let users = stray.users.iter().map(ToString::to_string);
+    own.into_iter().chain(users).collect::<Vec<_>>().join("\n")
+}
+
+/// Prints a row for each, and a line for each process that uses it.
+pub(crate) fn print_table(out: &mut impl Write, rows: &[Row<'_>], sizes: bool) -> io::Result<()> {
+    let mut headings = vec!["directory", "age"];
+    headings.extend(sizes.then_some("size"));
+    headings.extend(["verdict", "why"]);
+    let cells = rows.iter().map(|row| {
+        let age = row.age.map_or_else(|| "-".to_owned(), |age| Coarse(age).to_string());
+        let mut cells = vec![row.stray.name.to_string(), age];
+        cells.extend(row.size.map(|size| size.to_string()));
+        cells.extend([word(row.stray).into(), reasons(row.stray)]);
+        (cells, Word::of(&row.stray.outcome).style())
+    });
+    table::print(out, &headings, if sizes { 1..3 } else { 1..2 }, cells)
+}
+
+/// Prints a line of JSON for each, and one for all.
+pub(crate) fn print_json(
+    out: &mut impl Write,
+    strays: &Strays,
+    rows: &[Row<'_>],
+    dry_run: bool,
+) -> io::Result<()> {
+    for row in rows {
+        json_line(out, "stray", &Line::new(strays, row))?;
+    }
+    json_line(out, "summary", &Summary::of(strays, dry_run))
+}
+
+/// A directory, as a line of JSON.
+#[derive(Serialize)]
+struct Line {
+    name: Text,
+    path: Text,
+    verdict: &'static str,
+    why: String,
+    because: Vec<&'static str>,
+    users: Vec<User>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+/// A process that uses it.
+#[derive(Serialize)]
+struct User {
+    #[serde(flatten)]
+    process: Process,
+    uses: Vec<&'static str>,
+}
+
+impl Line {
+    fn new(strays: &Strays, row: &Row<'_>) -> Line {
+        let stray = row.stray;
+        let user = |user: &mortmain::User| User {
+            process: user.process.clone().into(),
+            uses: user.uses.iter().map(|how| how.code()).collect(),
+        };
+        Line {
+            name: Text::from(stray.name.bytes()),
+            path: Text(strays.root.join(stray.name.bytes()).0),
+            verdict: word(stray),
+            why: why(&stray.outcome),
+            because: because(&stray.outcome),
+            users: stray.users.iter().map(user).collect(),
+            age_seconds: row.age.map(|age| age.as_secs()),
+            bytes: row.size.map(|size| size.bytes),
+        }
+    }
+}
+
+/// What it came to, as a line of JSON.
+#[derive(Serialize)]
+struct Summary {
+    root: Text,
+    dry_run: bool,
+    unused: usize,
+    removed: usize,
+    kept: usize,
+    blocked: usize,
+    claims: u64,
+    foreign: u64,
+    unread: u64,
+    partial_view: bool,
+}
+
+impl Summary {
+    fn of(strays: &Strays, dry_run: bool) -> Summary {
+        let count = |words: &[Word]| {
+            let of = |stray: &&Stray| words.contains(&Word::of(&stray.outcome));
+            strays.entries.iter().filter(of).count()
+        };
+        Summary {
+            root: Text(strays.root.0.clone()),
+            dry_run,
+            unused: count(&[Word::Remove]),
+            removed: count(&[Word::Removed]),
+            kept: count(&[Word::Keep]),
+            blocked: count(&[Word::Blocked, Word::Partial]),
+            claims: strays.claims,
+            foreign: strays.foreign,
+            unread: strays.unread,
+            partial_view: strays.partial_view,
+        }
+    }
+}
+
+/// Says what the table does not.
+pub(crate) fn tell(strays: &Strays) {
+    let others = [
+        (strays.claims, "called as claims are, which `mortmain sweep` judges"),
+        (strays.foreign, "of other users, not shown"),
+    ];
+    for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
+        note(format_args!("{}: {count} {what}", strays.root));
+    }
+    if strays.entries.is_empty() {
+        return;
+    }
+    match strays.unread {
+        0 => {}
+        1 => warn("1 process could not be read, and may use any of these"),
+        many => warn(format_args!("{many} processes could not be read, and may use any of these")),
+    }
+    if strays.partial_view {
+        warn(
+            "this is not the machine's first pid namespace, or /proc hides processes: those that \
+             are not seen from here may use any of these",
+        );
+    }
+}
