@@ -2,13 +2,13 @@
 //! the command's end the next run takes it.
 
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 use mortmain_harness::ground::names_in;
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::scratch::scratch_root;
 
+use crate::chance::Numbers;
 use crate::support::{TOOL, hold, in_cell, kill, ran, run_in, said, soon};
 
 #[test]
@@ -38,38 +38,13 @@ fn the_command_of_a_killed_run_keeps_its_directory_and_after_its_end_the_next_ru
     });
 }
 
-/// Numbers that look random, all from one seed (SplitMix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
-/// `MORTMAIN_SEED`, or a fresh one.
-fn seed() -> u64 {
-    if let Ok(text) = std::env::var("MORTMAIN_SEED") {
-        return text.parse().expect("a seed is a decimal number");
-    }
-    let mut bytes = [0; 8];
-    fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).unwrap();
-    u64::from_ne_bytes(bytes)
-}
-
 /// Steps of the suite; each says a line.
 const STEPS: u64 = 12;
 
 #[test]
 fn a_suite_that_is_killed_anywhere_leaves_nothing_after_the_next_run() {
     in_cell(|| {
-        let seed = seed();
-        println!("again with MORTMAIN_SEED={seed}");
-        let mut numbers = Numbers(seed);
+        let mut numbers = Numbers::announced();
         let (root, outside) = (scratch_root(), scratch_root());
         fs::write(outside.join("precious"), "text").unwrap();
         // What tests leave: files, directories nobody may enter, links outwards, runs inside.
