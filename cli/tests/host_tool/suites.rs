@@ -5,7 +5,6 @@
 //! its output, and the runner with it or not. When everybody has ended, the next run has to leave
 //! nothing.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -22,7 +21,7 @@ use mortmain_harness::scratch::scratch_root;
 use mortmain_harness::wait::{Deadline, Watch};
 
 use crate::chance::Numbers;
-use crate::support::{lab, ran, run_in, tool};
+use crate::support::{lab, others_end, ran, run_in, tool};
 
 /// Kills in one test.
 const ROUNDS: u64 = 4;
@@ -203,7 +202,7 @@ impl Suite {
             } else {
                 kill(&mut run, with_runner);
             }
-            others_end();
+            others_end(Deadline::after(PATIENCE));
             left_once |= round > 0 && !names_in(&root).is_empty();
             let next = ran(run_in(&root, &["--verbose"], "true"));
             assert!(names_in(&root).is_empty(), "{next:#?}");
@@ -234,25 +233,6 @@ fn kill(run: &mut ChildGuard, with_runner: bool) {
     run.kill_hard().unwrap();
     for runner in runners.iter().filter(|_| with_runner) {
         runner.kill().unwrap();
-    }
-}
-
-/// Waits until nobody is left in the cell but this test and its parents.
-fn others_end() {
-    let own = i32::try_from(std::process::id()).expect("pids are positive");
-    loop {
-        let all = processes().unwrap();
-        let parent_of = |pid: i32| all.iter().find(|info| info.pid == pid).map(|info| info.ppid);
-        let kept: BTreeSet<i32> = std::iter::successors(Some(own), |pid| parent_of(*pid)).collect();
-        let others = all.iter().filter(|info| info.lives() && !kept.contains(&info.pid));
-        let watches: Vec<Watch> =
-            others.filter_map(|info| Watch::open(info.pid).unwrap()).collect();
-        if watches.is_empty() {
-            return;
-        }
-        for watch in watches {
-            watch.gone(Deadline::after(PATIENCE)).unwrap();
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the tests of the tool share: the way into a cell, and runs of the tool.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::process::{Command, ExitStatus};
 
 use mortmain_harness::cell;
 use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::processes::processes;
 use mortmain_harness::wait::{Deadline, Watch};
 
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_mortmain");
@@ -93,4 +95,25 @@ pub(crate) fn hold(pid: &str) -> Watch {
 pub(crate) fn kill(process: &Watch) {
     process.kill().unwrap();
     process.gone(soon()).unwrap();
+}
+
+/// Waits until nobody is left in the cell but this test and its parents. Who ends has closed what it
+/// had open a moment before.
+#[track_caller]
+pub(crate) fn others_end(deadline: Deadline) {
+    let own = i32::try_from(std::process::id()).expect("pids are positive");
+    loop {
+        let all = processes().unwrap();
+        let parent_of = |pid: i32| all.iter().find(|info| info.pid == pid).map(|info| info.ppid);
+        let kept: BTreeSet<i32> = std::iter::successors(Some(own), |pid| parent_of(*pid)).collect();
+        let others = all.iter().filter(|info| info.lives() && !kept.contains(&info.pid));
+        let watches: Vec<Watch> =
+            others.filter_map(|info| Watch::open(info.pid).unwrap()).collect();
+        if watches.is_empty() {
+            return;
+        }
+        for watch in watches {
+            watch.gone(deadline).unwrap();
+        }
+    }
 }

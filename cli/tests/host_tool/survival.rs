@@ -9,7 +9,7 @@ use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::scratch::scratch_root;
 
 use crate::chance::Numbers;
-use crate::support::{TOOL, hold, in_cell, kill, ran, run_in, said, soon};
+use crate::support::{TOOL, hold, in_cell, kill, others_end, ran, run_in, said, soon};
 
 #[test]
 fn the_command_of_a_killed_run_keeps_its_directory_and_after_its_end_the_next_run_takes_it() {
@@ -71,8 +71,7 @@ fn a_suite_that_is_killed_anywhere_leaves_nothing_after_the_next_run() {
             if let Some(command) = command.filter(|_| with_command) {
                 kill(&command);
             }
-            // When nobody holds its output any more, the suite has ended, or was killed.
-            run.lines().expect_eof(soon(), "the end of the suite").unwrap();
+            others_end(soon());
 
             let next = ran(run_in(&root, &["--verbose"], "true"));
             assert!(names_in(&root).is_empty(), "{next:#?}");
