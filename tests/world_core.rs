@@ -10,16 +10,16 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mortmain::sys::KernelExt as _;
-use mortmain::{Probes, Removes};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
     Bounds, Case, Choice, Counterexample, Exploration, Failure, Replayed, Setup, Verdict, Without,
     exhaust, replay,
 };
-use mortmain_harness::judge::Violation;
+use mortmain_harness::judge::{Judged, Violation};
 use mortmain_harness::simulated::subject::{self, Manner, Then};
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::{Reaping, Rules};
+use mortmain_subjects::Mortmain;
 
 #[global_allocator]
 static ALLOCATOR: ArenaAllocator = ArenaAllocator;
@@ -211,7 +211,7 @@ fn a_bound_that_was_met_is_said() {
 fn alone(program: impl Fn(&WorldKernel) -> i32 + Clone + Send + Sync + 'static) -> Setup {
     let mut programs = Programs::default();
     let program = programs.add("program", program);
-    let sweep = programs.add("sweep", |world| subject::sweep(world, Probes, Removes));
+    let sweep = programs.add("sweep", subject::sweep::<Mortmain, _>);
     Setup {
         rules: Rules::default(),
         programs,
@@ -219,6 +219,9 @@ fn alone(program: impl Fn(&WorldKernel) -> i32 + Clone + Send + Sync + 'static) 
         last: sweep,
         kills: 0,
         failures: 0,
+        waits: 0,
+        rest_seconds: 0,
+        judged: Judged::All,
         errnos: Vec::new(),
         merge: false,
         calls_max: 100,

@@ -9,6 +9,9 @@
 //!   and the last sweep waits for nobody.
 //! * A panic is a violation of its own.
 //!
+//! A search may judge one of them alone ([`Judged`]), so that a design that breaks two is found out in
+//! both.
+//!
 //! S3 (unknown keeps) is S1 with calls that fail, which explorers choose. S2
 //! (nothing outside is touched) needs an adversary, which the world does not
 //! have yet; L3 (told) is a matter of reports.
@@ -18,6 +21,62 @@ use std::fmt;
 use mortmain::sys::{PathBytes, Pid};
 
 use crate::world::{Harm, World};
+
+/// An invariant of `docs/protocol.md`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Property {
+    /// In use.
+    S1,
+    /// Outside.
+    S2,
+    /// Unknown.
+    S3,
+    /// Reclaim.
+    L1,
+    /// Bounded.
+    L2,
+    /// Told.
+    L3,
+}
+
+impl Property {
+    /// All of them, in order of importance.
+    pub const ALL: [Property; 6] =
+        [Property::S1, Property::S2, Property::S3, Property::L1, Property::L2, Property::L3];
+
+    /// Its id.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Property::S1 => "S1",
+            Property::S2 => "S2",
+            Property::S3 => "S3",
+            Property::L1 => "L1",
+            Property::L2 => "L2",
+            Property::L3 => "L3",
+        }
+    }
+}
+
+/// Which properties are judged. A panic, and a process that never ends, end every search.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Judged {
+    /// All.
+    All,
+    /// One.
+    Only(Property),
+}
+
+impl Judged {
+    /// Whether this one is.
+    #[must_use]
+    pub fn counts(self, property: Property) -> bool {
+        match self {
+            Judged::All => true,
+            Judged::Only(only) => only == property,
+        }
+    }
+}
 
 /// A process as messages name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +88,9 @@ pub struct Who {
 }
 
 impl Who {
+    /// Who lets time pass.
+    pub const CLOCK: Who = Who { pid: Pid(0), program: "clock" };
+
     /// The process with this number.
     #[must_use]
     pub fn new(world: &World, pid: Pid) -> Who {
@@ -38,6 +100,9 @@ impl Who {
 
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Who::CLOCK {
+            return f.write_str("the clock");
+        }
         write!(f, "{} {}", self.program, self.pid.0)
     }
 }
@@ -95,6 +160,30 @@ impl Violation {
             Violation::Left { .. } => "L1",
             Violation::TooLong { .. } | Violation::Blocked { .. } => "L2",
             Violation::Panicked { .. } => "panic",
+        }
+    }
+}
+
+impl Violation {
+    /// Who did what, where one step is to blame.
+    #[must_use]
+    pub fn blamed(&self) -> Option<(Who, &str)> {
+        match self {
+            Violation::InUse { by, step, .. } => Some((*by, step)),
+            Violation::Blocked { who, step } => Some((*who, step)),
+            Violation::Left { .. } | Violation::TooLong { .. } | Violation::Panicked { .. } => None,
+        }
+    }
+
+    /// Whom or what it hits: processes whose directory is gone, or paths that stay for ever.
+    #[must_use]
+    pub fn victims(&self) -> Vec<String> {
+        match self {
+            Violation::InUse { users, .. } => users.iter().map(Who::to_string).collect(),
+            Violation::Left { paths } => paths.iter().map(PathBytes::to_string).collect(),
+            Violation::TooLong { who, .. }
+            | Violation::Blocked { who, .. }
+            | Violation::Panicked { who, .. } => vec![who.to_string()],
         }
     }
 }

@@ -56,3 +56,7 @@ pub mod wait;
 pub mod world;
 
 pub use self::raw::arena::ArenaAllocator;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/subjects.md")]
+struct Subjects;

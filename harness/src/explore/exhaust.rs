@@ -17,6 +17,7 @@ use rustc_hash::FxHashSet;
 
 use super::Setup;
 use super::machine::{Choice, Failure, Machine, State};
+use crate::judge::Property;
 use crate::simulated::Trie;
 use crate::timeline::Timeline;
 use crate::world::Fingerprint;
@@ -133,7 +134,8 @@ struct Search<'s> {
 type Spot = State<<Trie<'static> as crate::simulated::Engine>::Process>;
 
 fn fingerprint(state: &Spot) -> Fingerprint {
-    let rest = Fingerprint::of(&(state.kills_left, state.failures_left, &state.processes));
+    let left = (state.kills_left, state.failures_left, state.waits_left);
+    let rest = Fingerprint::of(&(left, &state.processes));
     state.world.fingerprint().with(rest)
 }
 
@@ -184,7 +186,9 @@ impl Search<'_> {
             if number % WATCHED_EVERY == 0 && !go_on(&self.counts) {
                 return Verdict::Ended;
             }
-            if self.judged.insert(state.world.remains()) {
+            if self.machine.setup.judged.counts(Property::L1)
+                && self.judged.insert(state.world.remains())
+            {
                 self.counts.recoveries += 1;
                 if let Err(failure) = self.machine.take(&mut state.clone(), Choice::Recover) {
                     return self.found(failure, self.schedule_to(number, Choice::Recover));

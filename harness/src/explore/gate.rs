@@ -1,4 +1,5 @@
-//! The gate for the seam: the code that ships, unchanged, on the simulated kernel.
+//! The gate for the seam: the code that ships, unchanged, on the simulated kernel; and other designs
+//! in its place.
 //!
 //! An owner makes a claim and starts a command; sweeps run at the same time; processes are killed
 //! between any two calls; from every state on the way everybody is killed at once and one more
@@ -9,17 +10,23 @@ use std::rc::Rc;
 
 use mortmain::sys::{Answer, Call, ChildKernel as _, ChildPlan, Errno, Handle, Kernel, Pid, Reply};
 use mortmain::{Candidate, Evidence, Finding, Place, Prober, Probes, Proof, Removes};
+use mortmain_subjects::{Beyond, Mortmain, System};
 
-use super::Setup;
+use super::subjects::Cast;
+use super::{Setup, Subject};
 use crate::answers::Answers;
+use crate::judge::Judged;
 use crate::simulated::subject::{self, Manner, Then};
 use crate::simulated::{Programs, WorldChild, WorldKernel};
+use crate::world::ids::ProgramId;
 use crate::world::request::Command;
 use crate::world::{Reaping, Rules};
 
 /// One setup of the gate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Case {
+    /// The design under test.
+    pub subject: Subject,
     /// How the command behaves.
     pub manner: Manner,
     /// How the owner goes on.
@@ -31,11 +38,15 @@ pub struct Case {
     /// How many calls fail, each at any moment, with an error that means nothing in particular and
     /// with one that says that there is no room.
     pub failures: u32,
+    /// How often time passes, at any moment, more than a day each time.
+    pub waits: u32,
+    /// What is judged.
+    pub judged: Judged,
     /// Whether init reaps.
     pub reaping: Reaping,
     /// See [`Setup::merge`].
     pub merge: bool,
-    /// The rule that is switched off.
+    /// The rule that is switched off; of the implementation only.
     pub without: Without,
 }
 
@@ -81,16 +92,45 @@ impl Without {
         };
         Case { without: self, manner, ..Case::SMALL }
     }
+
+    /// The programs of the implementation with the rule switched off.
+    fn cast(self, programs: &mut Programs, command: ProgramId, then: Then) -> Cast {
+        let owner = programs.add("owner", move |world| match self {
+            Without::P1 => {
+                subject::owner::<Mortmain, _>(world, &LateLock::new(world), Some(command), then)
+            }
+            _ => subject::owner::<Mortmain, _>(world, world, Some(command), then),
+        });
+        let sweep = programs.add("sweep", move |world| match self {
+            Without::L3 => {
+                let commands = Some(Proof::Gone);
+                let answers = Answers { commands, ..Answers::nobody_seen() };
+                subject::sweep_with(world, answers, Removes)
+            }
+            Without::L4 | Without::P1 | Without::P2 => {
+                subject::sweep_with(world, Answers::nobody_seen(), Removes)
+            }
+            Without::R2 => subject::sweep_with(world, TombstonesUnclear, Removes),
+            Without::Nothing => subject::sweep_with(world, Probes, Removes),
+        });
+        if self == Without::P2 {
+            programs.set_child_part(nameless_child);
+        }
+        Cast { owner, sweep }
+    }
 }
 
 impl Case {
     /// The gate: one owner, one command, two sweeps, two kills.
     pub const GATE: Case = Case {
+        subject: Subject::MORTMAIN,
         manner: Manner::Plain,
         then: Then::Idle,
         sweeps: 2,
         kills: 2,
         failures: 0,
+        waits: 0,
+        judged: Judged::All,
         reaping: Reaping::AtOnce,
         merge: true,
         without: Without::Nothing,
@@ -104,33 +144,22 @@ impl Case {
     pub fn setup(self) -> Setup {
         let mut programs = Programs::default();
         let command = programs.add("command", move |world| subject::command(world, self.manner));
-        let owner = programs.add("owner", move |world| match self.without {
-            Without::P1 => subject::owner(world, &LateLock::new(world), Some(command), self.then),
-            _ => subject::owner(world, world, Some(command), self.then),
-        });
-        let sweep = programs.add("sweep", move |world| match self.without {
-            Without::L3 => {
-                let commands = Some(Proof::Gone);
-                subject::sweep(world, Answers { commands, ..Answers::nobody_seen() }, Removes)
-            }
-            Without::L4 | Without::P1 | Without::P2 => {
-                subject::sweep(world, Answers::nobody_seen(), Removes)
-            }
-            Without::R2 => subject::sweep(world, TombstonesUnclear, Removes),
-            Without::Nothing => subject::sweep(world, Probes, Removes),
-        });
-        if self.without == Without::P2 {
-            programs.set_child_part(nameless_child);
-        }
+        let Cast { owner, sweep } = match self.without {
+            Without::Nothing => self.subject.cast(&mut programs, command, self.then),
+            without => without.cast(&mut programs, command, self.then),
+        };
         let mut starts = vec![owner];
         starts.extend(vec![sweep; self.sweeps]);
         Setup {
-            rules: Rules { reaping: self.reaping, ..Rules::default() },
+            rules: Rules { reaping: self.reaping, moves: self.subject.moves(), ..Rules::default() },
             programs,
             starts,
             last: sweep,
             kills: self.kills,
             failures: self.failures,
+            waits: self.waits,
+            rest_seconds: self.subject.rest_seconds(),
+            judged: self.judged,
             errnos: vec![Errno::EIO, Errno::ENOSPC],
             merge: self.merge,
             calls_max: 2_000,
@@ -193,6 +222,12 @@ impl Kernel for LateLock {
         let pid = self.inner.spawn(program, plan)?;
         self.inner.call(Call::Lock { fd: plan.lock })?;
         Ok(pid)
+    }
+}
+
+impl System for LateLock {
+    fn beyond(&self, call: Beyond) -> Answer<Reply> {
+        self.inner.beyond(call)
     }
 }
 

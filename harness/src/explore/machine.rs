@@ -6,9 +6,10 @@
 use std::fmt;
 
 use mortmain::sys::{Call, Errno, Pid};
+use mortmain_subjects::Beyond;
 
-use super::Setup;
-use crate::judge::{self, Violation, Who};
+use super::{Setup, WAIT_SECONDS};
+use crate::judge::{self, Property, Violation, Who};
 use crate::simulated::{Diverged, Engine, Origin};
 use crate::timeline::{Event, EventKind};
 use crate::world::request::{ChildCall, Request, Response};
@@ -30,7 +31,10 @@ pub enum Choice {
     },
     /// This process is killed.
     Kill(Pid),
-    /// Everybody is killed at once, and one sweep runs undisturbed to its end.
+    /// Time passes, [`WAIT_SECONDS`] of it, and nothing else happens.
+    Wait,
+    /// Everybody is killed at once, and one sweep runs undisturbed to its end, after as much time as
+    /// the design asks for ([`Setup::rest_seconds`]).
     Recover,
 }
 
@@ -43,6 +47,7 @@ impl fmt::Display for Choice {
                 f.write_str(if *done { " done" } else { "" })
             }
             Choice::Kill(pid) => write!(f, "kill {}", pid.0),
+            Choice::Wait => f.write_str("wait"),
             Choice::Recover => f.write_str("recover"),
         }
     }
@@ -55,6 +60,17 @@ pub enum Failure {
     Violation(Violation),
     /// A program is not deterministic.
     Diverged(Diverged),
+}
+
+impl Failure {
+    /// The property that does not hold, in a word.
+    #[must_use]
+    pub fn property(&self) -> &'static str {
+        match self {
+            Failure::Violation(violation) => violation.property(),
+            Failure::Diverged(_) => "diverged",
+        }
+    }
 }
 
 impl From<Violation> for Failure {
@@ -86,6 +102,7 @@ fn can_fail(request: &Request) -> bool {
             call,
             Call::Close { .. } | Call::Random | Call::Pause { .. } | Call::Wait { .. }
         ),
+        Request::Beyond(call) => *call != Beyond::Now,
         Request::Child(_) => true,
         _ => false,
     }
@@ -105,7 +122,8 @@ fn can_fail_done(request: &Request) -> bool {
                 | Call::Chmod { .. }
                 | Call::KillGroup { .. }
         ),
-        Request::Child(ChildCall::Symlink { .. } | ChildCall::NewGroup) => true,
+        Request::Beyond(Beyond::Write { .. })
+        | Request::Child(ChildCall::Symlink { .. } | ChildCall::NewGroup) => true,
         _ => false,
     }
 }
@@ -118,6 +136,7 @@ pub(super) struct State<P> {
     pub(super) processes: Vec<(Pid, P)>,
     pub(super) kills_left: u32,
     pub(super) failures_left: u32,
+    pub(super) waits_left: u32,
 }
 
 impl<P> State<P> {
@@ -165,6 +184,7 @@ impl<'s, E: Engine> Machine<'s, E> {
             processes: Vec::new(),
             kills_left: self.setup.kills,
             failures_left: self.setup.failures,
+            waits_left: self.setup.waits,
         };
         for (pid, program) in self.setup.first_processes() {
             self.start(&mut state, pid, Origin::Program(program))?;
@@ -200,9 +220,8 @@ impl<'s, E: Engine> Machine<'s, E> {
         self.settle(state, pid)
     }
 
-    /// What could happen next; kills only while there are some left, and last,
-    /// so that of two ways of the same length the one without a kill is met
-    /// first.
+    /// What could happen next; waits, failures and kills only while there are some left, and after
+    /// the steps, so that of two ways of the same length the one with fewer of them is met first.
     pub(super) fn choices(&self, state: &State<E::Process>, choices: &mut Vec<Choice>) {
         choices.clear();
         for (pid, process) in &state.processes {
@@ -223,6 +242,9 @@ impl<'s, E: Engine> Machine<'s, E> {
                 }
             }
         }
+        if state.waits_left > 0 {
+            choices.push(Choice::Wait);
+        }
         if state.kills_left > 0 {
             choices.extend(state.processes.iter().map(|(pid, _)| Choice::Kill(*pid)));
         }
@@ -242,7 +264,7 @@ impl<'s, E: Engine> Machine<'s, E> {
                 let process = state.process(pid).expect("only processes that live are chosen");
                 self.engine.request(process).to_string()
             }
-            Choice::Kill(_) | Choice::Recover => String::new(),
+            Choice::Kill(_) | Choice::Wait | Choice::Recover => String::new(),
         }
     }
 
@@ -260,10 +282,38 @@ impl<'s, E: Engine> Machine<'s, E> {
             }
             Choice::Kill(pid) => {
                 state.kills_left -= 1;
+                let who = Who::new(&state.world, pid);
                 self.kill(state, pid);
+                self.judge_use(state, who, || "SIGKILL".into())
+            }
+            Choice::Wait => {
+                state.waits_left -= 1;
+                self.pass(state, WAIT_SECONDS);
                 Ok(())
             }
             Choice::Recover => self.recover(state),
+        }
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, state: &mut State<E::Process>, seconds: u64) {
+        if seconds > 0 {
+            let text = || format!("{} hours pass", seconds / 3600);
+            self.tell(Who::CLOCK, EventKind::Step, text);
+            state.world.pass(seconds);
+        }
+    }
+
+    /// S1, if it is judged.
+    fn judge_use(
+        &self,
+        state: &State<E::Process>,
+        by: Who,
+        step: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        match judge::in_use(&state.world, by, step) {
+            Some(violation) if self.setup.judged.counts(Property::S1) => Err(violation.into()),
+            _ => Ok(()),
         }
     }
 
@@ -311,10 +361,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         }
         // The step may have ended its own process, or others.
         state.bury();
-        match judge::in_use(&state.world, who, || request.to_string()) {
-            Some(violation) => Err(violation.into()),
-            None => Ok(()),
-        }
+        self.judge_use(state, who, || request.to_string())
     }
 
     /// A step that fails, done or not.
@@ -336,9 +383,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         let name = errno.symbol().unwrap_or("?");
         self.tell(who, EventKind::Step, || format!("{request}: {how}: {name}"));
         state.bury();
-        if let Some(violation) = judge::in_use(&state.world, who, || request.to_string()) {
-            return Err(violation.into());
-        }
+        self.judge_use(state, who, || request.to_string())?;
         let response = match &*request {
             Request::Child(ChildCall::Identity) => Response::Identity(Err(errno)),
             Request::Child(_) => Response::Done(Err(errno)),
@@ -404,6 +449,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         for pid in state.world.living().collect::<Vec<_>>() {
             self.kill(state, pid);
         }
+        self.pass(state, self.setup.rest_seconds);
         let last = self.setup.last_process();
         self.start(state, last, Origin::Program(self.setup.last))?;
         while let Some(process) = state.process(last) {
@@ -415,8 +461,8 @@ impl<'s, E: Engine> Machine<'s, E> {
             self.step(state, last)?;
         }
         match judge::left(&state.world) {
-            Some(violation) => Err(violation.into()),
-            None => Ok(()),
+            Some(violation) if self.setup.judged.counts(Property::L1) => Err(violation.into()),
+            _ => Ok(()),
         }
     }
 }

@@ -6,26 +6,35 @@
 //! so that what it finds is as short as can be; [`replay()`] runs one schedule
 //! on live processes, and a [`Trace`] is a schedule that was saved.
 
+mod compare;
 mod exhaust;
 mod gate;
 mod machine;
 mod replay;
+mod subjects;
 #[cfg(test)]
 mod tests;
 mod trace;
 
 use mortmain::sys::{Errno, Pid};
 
+pub use self::compare::{Cell, Held, Row, Seen, Witness, cases, compare, compare_in};
 pub use self::exhaust::{
     Bounds, Counterexample, Counts, Exploration, Verdict, exhaust, exhaust_watched,
 };
 pub use self::gate::{Case, Without};
 pub use self::machine::{Choice, Failure};
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
+pub use self::subjects::{Rejection, Subject};
 pub use self::trace::{Differs, Trace};
+use crate::judge::Judged;
 use crate::simulated::Programs;
 use crate::world::Rules;
 use crate::world::ids::ProgramId;
+
+/// How much time passes at once, in seconds: more than a day, which is what designs that go by the
+/// clock wait for.
+pub const WAIT_SECONDS: u64 = 25 * 60 * 60;
 
 /// What is explored.
 #[derive(Debug)]
@@ -42,6 +51,13 @@ pub struct Setup {
     pub kills: u32,
     /// How many calls fail, each at any moment.
     pub failures: u32,
+    /// How often time passes, at any moment.
+    pub waits: u32,
+    /// Time that passes when everybody is dead, before the last sweep, in seconds: what a design asks
+    /// for, if it goes by the clock.
+    pub rest_seconds: u64,
+    /// What is judged.
+    pub judged: Judged,
     /// The errors that they fail with.
     pub errnos: Vec<Errno>,
     /// Whether fewer states are told apart, with the same verdict: requests that

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use mortmain::{Probes, Removes};
+use mortmain_subjects::Mortmain;
 
 use super::Setup;
 use super::machine::{Choice, Machine, State};
+use crate::judge::Judged;
 use crate::simulated::subject::{self, Manner, Then};
 use crate::simulated::{Engine, Programs, Trie};
 use crate::world::{Fingerprint, Reaping, Rules};
@@ -16,9 +17,10 @@ type Process = <Trie<'static> as Engine>::Process;
 fn setup(manner: Manner, then: Then, reaping: Reaping) -> Setup {
     let mut programs = Programs::default();
     let command = programs.add("command", move |world| subject::command(world, manner));
-    let owner =
-        programs.add("owner", move |world| subject::owner(world, world, Some(command), then));
-    let sweep = programs.add("sweep", |world| subject::sweep(world, Probes, Removes));
+    let owner = programs.add("owner", move |world| {
+        subject::owner::<Mortmain, _>(world, world, Some(command), then)
+    });
+    let sweep = programs.add("sweep", subject::sweep::<Mortmain, _>);
     Setup {
         rules: Rules { reaping, ..Rules::default() },
         programs,
@@ -26,6 +28,9 @@ fn setup(manner: Manner, then: Then, reaping: Reaping) -> Setup {
         last: sweep,
         kills: 1,
         failures: 0,
+        waits: 1,
+        rest_seconds: 0,
+        judged: Judged::All,
         errnos: Vec::new(),
         merge: false,
         calls_max: 2_000,
@@ -33,7 +38,8 @@ fn setup(manner: Manner, then: Then, reaping: Reaping) -> Setup {
 }
 
 fn fingerprint(state: &State<Process>) -> Fingerprint {
-    let rest = Fingerprint::of(&(state.kills_left, state.failures_left, &state.processes));
+    let left = (state.kills_left, state.failures_left, state.waits_left);
+    let rest = Fingerprint::of(&(left, &state.processes));
     state.world.fingerprint().with(rest)
 }
 

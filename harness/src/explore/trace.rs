@@ -14,7 +14,9 @@
 //!
 //! Invariants: the same trace makes the same bytes; what stands behind a bar is what the choice did
 //! when the trace was made, and a replay that does something else stops there and says so. Whatever
-//! cannot be understood is an error with its place, never a guess.
+//! cannot be understood is an error with its place, never a guess. Version 2 adds to the case which
+//! design it is of (`subject=`), how often time passes (`waits=`) and what is judged (`judged=`); what
+//! needs none of that is written as version 1.
 
 use std::fmt::{self, Write as _};
 
@@ -23,27 +25,19 @@ use mortmain::sys::{Errno, Pid};
 use super::gate::{Case, Without};
 use super::machine::Choice;
 use super::replay::{ReplayError, Replayed, replay_watched};
-use super::{Counterexample, Failure};
-use crate::simulated::subject::{Manner, Then};
+use super::{Counterexample, Subject};
+use crate::judge::{Judged, Property};
+use crate::simulated::subject::{Manner, Then, word_of};
 use crate::world::{Reaping, World};
 
-/// The version of the format.
-const VERSION: i64 = 1;
+/// The versions of the format: the oldest that says what there is to say is written.
+const VERSIONS: [i64; 2] = [1, 2];
 
-const MANNERS: [(&str, Manner); 5] = [
-    ("plain", Manner::Plain),
-    ("closes-all", Manner::ClosesAll),
-    ("leaves-child", Manner::LeavesChild),
-    ("leaves-daemon", Manner::LeavesDaemon),
-    ("escapes", Manner::Escapes),
-];
-
-const THENS: [(&str, Then); 5] = [
-    ("idle", Then::Idle),
-    ("exit", Then::Exit),
-    ("close", Then::Close),
-    ("wait-and-close", Then::WaitAndClose),
-    ("end-and-close", Then::EndAndClose),
+const JUDGED: [(&str, Judged); 4] = [
+    ("all", Judged::All),
+    ("s1", Judged::Only(Property::S1)),
+    ("l1", Judged::Only(Property::L1)),
+    ("l2", Judged::Only(Property::L2)),
 ];
 
 const REAPINGS: [(&str, Reaping); 2] = [("at-once", Reaping::AtOnce), ("never", Reaping::Never)];
@@ -104,10 +98,6 @@ impl Trace {
     /// # Errors
     /// When live processes do not do the same: the search itself is wrong.
     pub fn of(case: Case, found: &Counterexample) -> Result<Trace, Differs> {
-        let property = match &found.failure {
-            Failure::Violation(violation) => violation.property(),
-            Failure::Diverged(_) => "diverged",
-        };
         let mut choices = Vec::new();
         let replayed = replay_watched(&case.setup(), &found.schedule, &mut |at, label, _| {
             let choice = found.schedule.get(at).copied();
@@ -119,7 +109,8 @@ impl Trace {
         if is != says {
             return Err(Differs::Ends { was: says, is });
         }
-        Ok(Trace { case, found: property.into(), says, choices })
+        let found = found.failure.property().into();
+        Ok(Trace { case, found, says, choices })
     }
 
     /// Runs it on live processes, and compares each choice with what it did. `watch` is shown as in
@@ -150,16 +141,26 @@ impl Trace {
         Ok(replayed)
     }
 
+    /// The oldest version that can say it.
+    fn version(&self) -> i64 {
+        if extra(&self.case).is_empty() { VERSIONS[0] } else { VERSIONS[1] }
+    }
+
     /// A name for its file, the same for the same case.
     #[must_use]
     pub fn file_name(&self) -> String {
-        let Case { sweeps, kills, failures, .. } = self.case;
+        let Case { subject, sweeps, kills, failures, waits, .. } = self.case;
         let without = Without::RULES.iter().find(|(_, rule)| *rule == self.case.without);
         let without = without.map_or("nothing", |(id, _)| id);
-        let (manner, then) =
-            (word_of(&MANNERS, &self.case.manner), word_of(&THENS, &self.case.then));
+        let (manner, then) = (self.case.manner.word(), self.case.then.word());
         let found = self.found.to_lowercase();
-        format!("{found}-without-{without}-{manner}-{then}-{sweeps}-{kills}-{failures}.toml")
+        let of = if subject == Subject::MORTMAIN {
+            format!("without-{without}")
+        } else {
+            subject.name().into()
+        };
+        let waits = if waits == 0 { String::new() } else { format!("-{waits}") };
+        format!("{found}-{of}-{manner}-{then}-{sweeps}-{kills}-{failures}{waits}.toml")
     }
 
     /// Reads a trace.
@@ -174,8 +175,11 @@ impl Trace {
             format!("line {line}: {}", error.message())
         })?;
         match table.get("version").and_then(toml::Value::as_integer) {
-            Some(VERSION) => {}
-            Some(other) => return Err(format!("it is of version {other}, and this is {VERSION}")),
+            Some(version) if VERSIONS.contains(&version) => {}
+            Some(other) => {
+                let [.., newest] = VERSIONS;
+                return Err(format!("it is of version {other}, and this is {newest}"));
+            }
             None => return Err("it has no version, so it is no trace".into()),
         }
         let known = ["version", "found", "says", "case", "choices"];
@@ -212,7 +216,7 @@ fn ends_with(replayed: &Replayed) -> String {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "# Shows it again: cargo lab replay FILE")?;
-        writeln!(f, "version = {VERSION}")?;
+        writeln!(f, "version = {}", self.version())?;
         writeln!(f, "found = {}", quoted(&self.found))?;
         writeln!(f, "says = {}", quoted(&self.says))?;
         writeln!(f, "case = {}", quoted(&render_case(&self.case)))?;
@@ -233,22 +237,33 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
 }
 
-fn word_of<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> &'static str {
-    words.iter().find(|(_, known)| known == meaning).map_or("?", |(word, _)| word)
-}
-
 fn render_case(case: &Case) -> String {
     let without = Without::RULES.iter().find(|(_, rule)| *rule == case.without);
     let without = without.map_or("nothing", |(id, _)| id);
-    let manner = word_of(&MANNERS, &case.manner);
-    let then = word_of(&THENS, &case.then);
-    let reaping = word_of(&REAPINGS, &case.reaping);
+    let (manner, then) = (case.manner.word(), case.then.word());
+    let reaping = word_of(&REAPINGS, case.reaping);
     let Case { sweeps, kills, failures, .. } = case;
     let merge = if case.merge { "yes" } else { "no" };
     format!(
         "without={without} manner={manner} then={then} sweeps={sweeps} kills={kills} \
-         failures={failures} reaping={reaping} merge={merge}"
+         failures={failures} reaping={reaping} merge={merge}{}",
+        extra(case)
     )
+}
+
+/// What version 1 cannot say.
+fn extra(case: &Case) -> String {
+    let mut text = String::new();
+    if case.subject != Subject::MORTMAIN {
+        let _ = write!(text, " subject={}", case.subject.name());
+    }
+    if case.waits > 0 {
+        let _ = write!(text, " waits={}", case.waits);
+    }
+    if case.judged != Judged::All {
+        let _ = write!(text, " judged={}", word_of(&JUDGED, case.judged));
+    }
+    text
 }
 
 fn parse_case(text: &str) -> Result<Case, String> {
@@ -260,12 +275,15 @@ fn parse_case(text: &str) -> Result<Case, String> {
         match key {
             "without" if value == "nothing" => case.without = Without::Nothing,
             "without" => case.without = meaning(&Without::RULES, value).ok_or_else(wrong)?,
-            "manner" => case.manner = meaning(&MANNERS, value).ok_or_else(wrong)?,
-            "then" => case.then = meaning(&THENS, value).ok_or_else(wrong)?,
+            "manner" => case.manner = meaning(&Manner::WORDS, value).ok_or_else(wrong)?,
+            "then" => case.then = meaning(&Then::WORDS, value).ok_or_else(wrong)?,
             "reaping" => case.reaping = meaning(&REAPINGS, value).ok_or_else(wrong)?,
             "sweeps" => case.sweeps = number()? as usize,
             "kills" => case.kills = number()?,
             "failures" => case.failures = number()?,
+            "waits" => case.waits = number()?,
+            "subject" => case.subject = Subject::named(value).ok_or_else(wrong)?,
+            "judged" => case.judged = meaning(&JUDGED, value).ok_or_else(wrong)?,
             "merge" if matches!(value, "yes" | "no") => case.merge = value == "yes",
             "merge" => return Err(wrong()),
             _ => return Err(format!("a case has no `{key}`")),
@@ -285,6 +303,7 @@ fn parse_choice(text: &str) -> Option<Choice> {
     let choice = match verb {
         "step" => Choice::Step(pid()?),
         "kill" => Choice::Kill(pid()?),
+        "wait" => Choice::Wait,
         "recover" => Choice::Recover,
         "fail" => {
             let pid = pid()?;
@@ -356,7 +375,7 @@ mod tests {
             assert!(good.contains(from), "{from}");
             Trace::parse(&good.replacen(from, to, 1)).expect_err("it is wrong")
         };
-        assert_eq!(wrong("version = 1", "version = 2"), "it is of version 2, and this is 1");
+        assert_eq!(wrong("version = 1", "version = 3"), "it is of version 3, and this is 2");
         assert_eq!(wrong("version = 1\n", ""), "it has no version, so it is no trace");
         assert_eq!(wrong("without=l3", "without=l9"), "`without` of the case cannot be `l9`");
         assert_eq!(wrong("kills=1", "kills=x"), "`kills` of the case cannot be `x`");
@@ -371,6 +390,7 @@ mod tests {
         for choice in [
             Choice::Step(Pid(10)),
             Choice::Kill(Pid(101)),
+            Choice::Wait,
             Choice::Recover,
             Choice::Fail { pid: Pid(20), errno: Errno::EIO, done: false },
             Choice::Fail { pid: Pid(20), errno: Errno::ENOSPC, done: true },

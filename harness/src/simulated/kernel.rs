@@ -11,6 +11,8 @@ use mortmain::sys::{
     PathBytes, Pid, Reply,
 };
 
+use mortmain_subjects::{Beyond, System};
+
 use crate::raw::coroutine::ask;
 use crate::world::Fingerprint;
 use crate::world::ids::ClaimId;
@@ -64,18 +66,19 @@ impl WorldKernel {
         let _ = done;
     }
 
-    /// Writes a new file into `files` of the claim that this process uses.
+    /// Writes a new file into what this process uses of its claim.
     ///
     /// # Errors
-    /// `ENOENT` when it uses none, or the claim is gone; `EEXIST`.
+    /// `ENOENT` when it uses none, or it is not at its place; `EEXIST`.
     pub fn touch(&self, name: &Name) -> Answer<()> {
         answer!(Request::Touch { name: name.clone() }, Done)
     }
 
-    /// Tells the judge that this process relies on the claim at `path`.
+    /// Tells the judge that this process relies on the claim at a path, and on `files`, the same or
+    /// below it, which is what its users are given.
     #[must_use]
-    pub fn hold(&self, path: &PathBytes) -> ClaimId {
-        match ask(Request::Hold { path: path.clone() }) {
+    pub fn hold(&self, claim: &PathBytes, files: &PathBytes) -> ClaimId {
+        match ask(Request::Hold { claim: claim.clone(), files: files.clone() }) {
             Some(Response::Held(claim)) => claim,
             other => unreachable!("a mark is always answered in kind, not with {other:?}"),
         }
@@ -118,6 +121,12 @@ impl Kernel for WorldKernel {
         let result = part(self);
         let _ = ask(Request::Result { of: Fingerprint::of(&result) });
         result
+    }
+}
+
+impl System for WorldKernel {
+    fn beyond(&self, call: Beyond) -> Answer<Reply> {
+        answer!(Request::Beyond(call), Reply)
     }
 }
 

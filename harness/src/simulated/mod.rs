@@ -10,8 +10,8 @@
 //!   of states of real code.
 //!
 //! [`Programs`] says what there is to run, [`WorldKernel`] and [`WorldChild`]
-//! are the kernels that a program sees, [`subject`] has the programs over the
-//! implementation.
+//! are the kernels that a program sees, [`subject`] has the programs over a
+//! design.
 
 mod engine;
 mod kernel;

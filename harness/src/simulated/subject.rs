@@ -1,13 +1,14 @@
-//! The programs of the lab over the implementation: owners, commands, sweeps.
+//! The programs of the lab over a design: owners, commands, sweeps.
 //!
-//! They do what the users of the library do, and say to the judge what they
+//! They do what the users of a product do, and say to the judge what they
 //! rely on: an owner on its claim from the moment it has it until it begins to
 //! give it up, a command from its fork to its end. Each takes the kernel that
-//! the implementation is to see, which may be one around the world's own.
+//! the design is to see, which may be one around the world's own.
 
-use mortmain::protocol::{Claim, Root, SweepOptions};
-use mortmain::sys::{Kernel, Name, Wait};
+use mortmain::protocol::{Root, SweepOptions};
+use mortmain::sys::{Kernel, Name};
 use mortmain::{Prefix, Prober, Remover};
+use mortmain_subjects::{Design, System};
 
 use super::kernel::WorldKernel;
 use crate::world::World;
@@ -27,56 +28,79 @@ pub enum Then {
     WaitAndClose,
     /// It ends its command and then closes.
     EndAndClose,
+    /// It waits for its command, and then holds its claim until it is killed.
+    Wait,
 }
 
-fn root<K: Kernel>(kernel: &K) -> Result<Root<K>, mortmain::Error> {
-    let prefix = Prefix::new("p").expect("a letter is a prefix");
-    Root::open(kernel, World::root_path(), prefix)
+impl Then {
+    /// All of them, with a word for each.
+    pub const WORDS: [(&'static str, Then); 6] = [
+        ("idle", Then::Idle),
+        ("exit", Then::Exit),
+        ("close", Then::Close),
+        ("wait-and-close", Then::WaitAndClose),
+        ("end-and-close", Then::EndAndClose),
+        ("wait", Then::Wait),
+    ];
+
+    /// The word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        word_of(&Then::WORDS, self)
+    }
 }
 
-/// An owner: makes a claim, starts a command in it, if it has one, and goes on.
+/// The word of a meaning.
+pub(crate) fn word_of<T: Copy + PartialEq>(
+    words: &[(&'static str, T)],
+    meaning: T,
+) -> &'static str {
+    words.iter().find(|(_, known)| *known == meaning).map_or("?", |(word, _)| word)
+}
+
+/// An owner: makes a directory, starts a command in it, if it has one, and goes on.
 /// Its status is 0 unless something of that failed.
-pub fn owner<K>(world: &WorldKernel, kernel: &K, command: Option<ProgramId>, then: Then) -> i32
+pub fn owner<D, K>(world: &WorldKernel, kernel: &K, command: Option<ProgramId>, then: Then) -> i32
 where
-    K: Kernel<Program = Command>,
+    D: Design,
+    K: System<Program = Command>,
 {
-    let Ok(root) = root(kernel) else { return 1 };
-    let Ok(mut claim) = root.create() else { return 2 };
-    let held = world.hold(&claim.path());
+    let Ok(mut dir) = D::create(kernel, &World::root_path()) else { return 1 };
+    let held = world.hold(&D::path(&dir), &D::files(&dir));
     let started = match command {
         None => None,
-        Some(program) => match claim.spawn(&mut Command { program, uses: vec![held] }) {
+        Some(program) => match D::spawn(&mut dir, &mut Command { program, uses: vec![held] }) {
             Ok(started) => Some(started),
-            Err(_) => return close(world, claim, held).max(3),
+            Err(_) => return close::<D, K>(world, dir, held).max(3),
         },
     };
     match (then, started) {
         (Then::Idle, _) => world.idle(),
         (Then::Exit, _) => world.exit(0),
-        (Then::WaitAndClose, Some(started)) => {
-            if claim.wait(&started, Wait::Forever).is_err() {
+        (Then::WaitAndClose | Then::Wait, Some(started)) => {
+            if D::wait(&mut dir, &started).is_err() {
                 return 4;
             }
         }
         (Then::EndAndClose, Some(started)) => {
-            if claim.end(&started).is_err() {
+            if D::end(&mut dir, &started).is_err() {
                 return 5;
             }
         }
-        (Then::Close | Then::WaitAndClose | Then::EndAndClose, _) => {}
+        (Then::Close | Then::WaitAndClose | Then::EndAndClose | Then::Wait, _) => {}
     }
-    close(world, claim, held)
+    if then == Then::Wait {
+        world.idle();
+    }
+    close::<D, K>(world, dir, held)
 }
 
-/// Closes a claim, or lets its destructor release it when it is still in use.
-fn close<K: Kernel>(world: &WorldKernel, claim: Claim<K>, held: ClaimId) -> i32 {
+/// Gives a directory up.
+fn close<D: Design, K: System>(world: &WorldKernel, dir: D::Dir<K>, held: ClaimId) -> i32 {
     world.give_up(held);
-    match claim.close() {
-        Ok(_) => 0,
-        Err(refused) => {
-            drop(refused);
-            6
-        }
+    match D::close(dir) {
+        Ok(()) => 0,
+        Err(_) => 6,
     }
 }
 
@@ -94,6 +118,23 @@ pub enum Manner {
     /// It closes every descriptor, leaves a child in a group of its own, and
     /// ends: a daemon by the book.
     Escapes,
+}
+
+impl Manner {
+    /// All of them, with a word for each.
+    pub const WORDS: [(&'static str, Manner); 5] = [
+        ("plain", Manner::Plain),
+        ("closes-all", Manner::ClosesAll),
+        ("leaves-child", Manner::LeavesChild),
+        ("leaves-daemon", Manner::LeavesDaemon),
+        ("escapes", Manner::Escapes),
+    ];
+
+    /// The word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        word_of(&Manner::WORDS, self)
+    }
 }
 
 /// A command: writes a file into its claim, itself or by the child that it
@@ -119,15 +160,22 @@ pub fn command(world: &WorldKernel, manner: Manner) -> i32 {
     }
 }
 
-/// A sweep, from the opening of the root to its end. Its status is that of the
-/// trouble it met: 0 for none.
-pub fn sweep<K, P, R>(kernel: &K, mut prober: P, mut remover: R) -> i32
+/// A sweep of a design. Its status is 0 if it got through.
+pub fn sweep<D: Design, K: System>(kernel: &K) -> i32 {
+    i32::from(D::sweep(kernel, &World::root_path()).is_err())
+}
+
+/// A sweep of the implementation with a prober and a remover of its own, from the opening of the
+/// root to its end. Its status is that of the trouble it met: 0 for none.
+pub fn sweep_with<K, P, R>(kernel: &K, mut prober: P, mut remover: R) -> i32
 where
     K: Kernel,
     P: Prober<K>,
     R: Remover<K>,
 {
-    let Ok(root) = root(kernel) else { return 1 };
+    // OK because a letter is a prefix.
+    let prefix = Prefix::new("p").expect("a letter is a prefix");
+    let Ok(root) = Root::open(kernel, World::root_path(), prefix) else { return 1 };
     let report = root.sweep_with(&SweepOptions::default(), &mut prober, &mut remover);
     i32::from(report.trouble.is_some())
 }

@@ -8,10 +8,10 @@
 
 use mortmain::sys::{Answer, Errno, Name, PathBytes, Pid};
 
-use super::World;
-use super::files::Node;
+use super::files::{Inode, Node};
 use super::ids::{ClaimId, InodeId, Made};
 use super::process::INIT;
+use super::{Moves, World};
 
 /// A name that must go on standing for an inode.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -19,14 +19,18 @@ struct Link {
     dir: InodeId,
     name: Name,
     to: InodeId,
+    /// Its path below the claim; empty for the claim's own.
+    path: PathBytes,
 }
 
 /// A claim in use.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Claim {
     path: PathBytes,
-    /// From the root downwards.
+    /// From the root downwards: the way to what its users are given, then what they made there.
     links: Vec<Link>,
+    /// How many links the way has.
+    way: usize,
 }
 
 /// A claim in use of which something is gone.
@@ -45,24 +49,26 @@ pub struct Harm {
 const NOTHING: InodeId = InodeId(Made { by: INIT, nth: u32::MAX });
 
 impl World {
-    fn files_name() -> Name {
-        Name::fixed("files")
-    }
-
-    /// A process relies on the claim at a path from now on. A path that leads
-    /// nowhere is harm already done.
-    pub(super) fn hold(&mut self, pid: Pid, path: &PathBytes) -> ClaimId {
+    /// A process relies on the claim at a path from now on, and on what its users are given of it.
+    /// A path that leads nowhere is harm already done.
+    pub(super) fn hold(&mut self, pid: Pid, claim: &PathBytes, files: &PathBytes) -> ClaimId {
         let id = self.next_claim(pid);
-        let name = path.0.rsplit(|byte| *byte == b'/').next().and_then(Name::new);
-        let name = name.unwrap_or_else(World::files_name);
-        let claim = self.inode(self.root).entry(&name).unwrap_or(NOTHING);
-        let mut links = vec![Link { dir: self.root, name, to: claim }];
-        if claim != NOTHING {
-            let name = World::files_name();
-            let files = self.inode(claim).entry(&name).unwrap_or(NOTHING);
-            links.push(Link { dir: claim, name, to: files });
+        let mut links: Vec<Link> = Vec::new();
+        let mut dir = self.root;
+        let mut path = PathBytes::default();
+        for name in names_below_root(files) {
+            if dir == NOTHING {
+                break;
+            }
+            if !links.is_empty() {
+                path = path.join(name.bytes());
+            }
+            let to = self.inode(dir).entry(&name).unwrap_or(NOTHING);
+            links.push(Link { dir, name, to, path: path.clone() });
+            dir = to;
         }
-        self.claims.insert(id, Claim { path: path.clone(), links });
+        let way = links.len();
+        self.claims.insert(id, Claim { path: claim.clone(), links, way });
         self.processes.update(pid, |process| process.uses.push(id));
         id
     }
@@ -95,16 +101,33 @@ impl World {
     /// A process writes a file into the first claim that it uses, by path.
     pub(super) fn touch(&mut self, pid: Pid, name: &Name) -> Answer<()> {
         let id = *self.process(pid).uses.first().ok_or(Errno::ENOENT)?;
-        let claim = self.claims.get(id).ok_or(Errno::ENOENT)?;
-        let files = claim.links.get(1).ok_or(Errno::ENOENT)?.to;
+        let Claim { links, way, .. } = self.claims.get(id).ok_or(Errno::ENOENT)?;
+        let way = &links[..*way];
+        if way.iter().any(|link| !self.stands(link)) {
+            return Err(Errno::ENOENT);
+        }
+        let Link { to: files, path, .. } = way.last().ok_or(Errno::ENOENT)?;
+        let (files, path) = (*files, path.join(name.bytes()));
         if self.inodes.get(files).ok_or(Errno::ENOENT)?.entry(name).is_some() {
             return Err(Errno::EEXIST);
         }
         let inode = self.next_inode(pid);
-        self.make_in(inode, files, name, Node::File);
-        let link = Link { dir: files, name: name.clone(), to: inode };
+        self.make_in(inode, files, name, Node::File(Box::default()));
+        let link = Link { dir: files, name: name.clone(), to: inode, path };
         self.claims.update(id, |claim| claim.links.push(link));
         Ok(())
+    }
+
+    /// Whether a name still stands for what it has to stand for.
+    fn stands(&self, link: &Link) -> bool {
+        let dir = self.inodes.get(link.dir);
+        dir.and_then(|dir| dir.entry(&link.name)) == Some(link.to)
+    }
+
+    /// Whether what a name stood for was moved, and who moved it can move it back.
+    fn is_forgiven(&self, link: &Link) -> bool {
+        self.rules.moves == Moves::ForgivenWhileTheMoverLives
+            && self.inodes.get(link.to).and_then(Inode::moved_by).is_some_and(|by| self.lives(by))
     }
 
     /// Whether anybody uses a claim.
@@ -117,18 +140,15 @@ impl World {
     #[must_use]
     pub fn harm(&self) -> Option<Harm> {
         self.claims.iter().find_map(|(id, claim)| {
-            let stands = |link: &Link| {
-                let dir = self.inodes.get(link.dir);
-                dir.and_then(|dir| dir.entry(&link.name)) == Some(link.to)
-            };
-            let broken = claim.links.iter().position(|link| !stands(link))?;
-            let files = PathBytes::from(World::files_name().bytes());
-            let missing = match broken {
-                0 => PathBytes::default(),
-                1 => files,
-                _ => files.join(claim.links[broken].name.bytes()),
-            };
+            let broken = |link: &&Link| !self.stands(link) && !self.is_forgiven(link);
+            let missing = claim.links.iter().find(broken)?.path.clone();
             Some(Harm { path: claim.path.clone(), missing, users: self.users(id) })
         })
     }
+}
+
+/// The names on a path below the root of claims.
+fn names_below_root(path: &PathBytes) -> impl Iterator<Item = Name> {
+    let below = path.0.strip_prefix(World::ROOT.as_bytes()).unwrap_or(&path.0);
+    below.split(|byte| *byte == b'/').filter_map(Name::new)
 }

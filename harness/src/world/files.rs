@@ -9,9 +9,9 @@ use mortmain::sys::{
     Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, PathBytes, Pid, Reply, Stat,
 };
 
-use super::World;
 use super::ids::{FileId, InodeId, Made};
 use super::process::INIT;
+use super::{Moves, World};
 
 /// Magic number of tmpfs, whose locks the protocol believes.
 const TMPFS: FsMagic = FsMagic(0x0102_1994);
@@ -24,7 +24,8 @@ pub(super) const UID: u32 = 1000;
 pub(super) enum Node {
     /// Sorted by name.
     Dir(Vec<(Name, InodeId)>),
-    File,
+    /// With what is written in it.
+    File(Box<[u8]>),
     Link(Box<[u8]>),
 }
 
@@ -36,6 +37,10 @@ pub(super) struct Inode {
     links: u32,
     /// The description that holds its `flock`.
     lock: Option<FileId>,
+    /// When its content was last changed, in seconds since 1970.
+    modified: u64,
+    /// Who gave it another name last, where that can be forgiven.
+    moved_by: Option<Pid>,
 }
 
 /// An open file description.
@@ -49,8 +54,13 @@ pub(super) struct OpenFile {
 }
 
 impl Inode {
-    fn new(node: Node, mode: u32) -> Inode {
-        Inode { node, mode, links: 1, lock: None }
+    fn new(node: Node, mode: u32, modified: u64) -> Inode {
+        Inode { node, mode, links: 1, lock: None, modified, moved_by: None }
+    }
+
+    /// Who moved it last and may move it back.
+    pub(super) fn moved_by(&self) -> Option<Pid> {
+        self.moved_by.filter(|_| self.links > 0)
     }
 
     /// The description that holds its `flock`.
@@ -61,7 +71,7 @@ impl Inode {
     fn kind(&self) -> Kind {
         match self.node {
             Node::Dir(_) => Kind::Dir,
-            Node::File => Kind::File,
+            Node::File(_) => Kind::File,
             Node::Link(_) => Kind::Link,
         }
     }
@@ -104,8 +114,9 @@ impl World {
     /// The directory `/`, and in it the one root of claims.
     pub(super) fn make_root(&mut self, name: &Name) {
         let [top, root] = [0, 1].map(|nth| InodeId(Made { by: INIT, nth }));
-        self.inodes.insert(top, Inode::new(Node::Dir(vec![(name.clone(), root)]), 0o755));
-        self.inodes.insert(root, Inode::new(Node::Dir(Vec::new()), 0o700));
+        let names = vec![(name.clone(), root)];
+        self.inodes.insert(top, Inode::new(Node::Dir(names), 0o755, self.now));
+        self.inodes.insert(root, Inode::new(Node::Dir(Vec::new()), 0o700, self.now));
         self.top = top;
         self.root = root;
     }
@@ -163,7 +174,7 @@ impl World {
         let found = self.look_up(dir, name)?;
         match self.inode(found).node {
             Node::Dir(_) => Ok(found),
-            Node::File => Err(Errno::ENOTDIR),
+            Node::File(_) => Err(Errno::ENOTDIR),
             Node::Link(_) => Err(Errno::ELOOP),
         }
     }
@@ -172,7 +183,7 @@ impl World {
         let found = self.look_up(dir, name)?;
         match self.inode(found).node {
             Node::Dir(_) => Err(Errno::EISDIR),
-            Node::File => Ok(found),
+            Node::File(_) => Ok(found),
             Node::Link(_) => Err(Errno::ELOOP),
         }
     }
@@ -293,7 +304,7 @@ impl World {
     pub(super) fn readlink(&self, dir: FileId, name: &Name) -> Answer<Reply> {
         match &self.inode(self.look_up(dir, name)?).node {
             Node::Link(text) => Ok(Reply::Bytes(text.to_vec())),
-            Node::Dir(_) | Node::File => Err(Errno::EINVAL),
+            Node::Dir(_) | Node::File(_) => Err(Errno::EINVAL),
         }
     }
 
@@ -319,15 +330,46 @@ impl World {
     pub(super) fn make_in(&mut self, id: InodeId, dir: InodeId, name: &Name, node: Node) {
         let mode = match node {
             Node::Dir(_) => 0o700,
-            Node::File => 0o600,
+            Node::File(_) => 0o600,
             Node::Link(_) => 0o777,
         };
-        self.inodes.insert(id, Inode::new(node, mode));
-        self.inodes.update(dir, |dir| dir.put(name, id));
+        self.inodes.insert(id, Inode::new(node, mode, self.now));
+        self.change(dir, |dir| dir.put(name, id));
+    }
+
+    /// Changes what is in an inode.
+    fn change(&mut self, inode: InodeId, change: impl FnOnce(&mut Inode)) {
+        let now = self.now;
+        self.inodes.update(inode, |inode| {
+            change(inode);
+            inode.modified = now;
+        });
+    }
+
+    /// When what a name stands for was last changed.
+    pub(super) fn modified(&self, dir: FileId, name: &Name) -> Answer<Reply> {
+        Ok(Reply::Number(self.inode(self.look_up(dir, name)?).modified))
+    }
+
+    /// Replaces the content of a file.
+    pub(super) fn write(&mut self, file: FileId, text: &[u8]) -> Answer<Reply> {
+        let inode = self.open_file(file).inode;
+        match self.inode(inode).node {
+            Node::File(_) => self.change(inode, |inode| inode.node = Node::File(text.into())),
+            _ => return Err(Errno::EISDIR),
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn read(&self, file: FileId) -> Answer<Reply> {
+        match &self.inode(self.open_file(file).inode).node {
+            Node::File(text) => Ok(Reply::Bytes(text.to_vec())),
+            _ => Err(Errno::EISDIR),
+        }
     }
 
     fn drop_name(&mut self, dir: InodeId, name: &Name, inode: InodeId) {
-        self.inodes.update(dir, |dir| dir.take(name));
+        self.change(dir, |dir| dir.take(name));
         self.inodes.update(inode, |inode| inode.links -= 1);
         self.free_if_unused(inode);
     }
@@ -350,7 +392,7 @@ impl World {
         Ok(Reply::Done)
     }
 
-    pub(super) fn rename(&mut self, dir: FileId, from: &Name, to: &Name) -> Answer<Reply> {
+    pub(super) fn rename(&mut self, by: Pid, dir: FileId, from: &Name, to: &Name) -> Answer<Reply> {
         let moved = self.look_up(dir, from)?;
         let dir = self.open_file(dir).inode;
         if let Some(replaced) = self.inode(dir).entry(to) {
@@ -361,15 +403,18 @@ impl World {
                 (Node::Dir(_), Node::Dir(inside)) if !inside.is_empty() => {
                     return Err(Errno::ENOTEMPTY);
                 }
-                (Node::Dir(_), Node::File | Node::Link(_)) => return Err(Errno::ENOTDIR),
-                (Node::File | Node::Link(_), Node::Dir(_)) => return Err(Errno::EISDIR),
+                (Node::Dir(_), Node::File(_) | Node::Link(_)) => return Err(Errno::ENOTDIR),
+                (Node::File(_) | Node::Link(_), Node::Dir(_)) => return Err(Errno::EISDIR),
                 _ => self.drop_name(dir, to, replaced),
             }
         }
-        self.inodes.update(dir, |dir| {
+        self.change(dir, |dir| {
             dir.take(from);
             dir.put(to, moved);
         });
+        if self.rules.moves == Moves::ForgivenWhileTheMoverLives {
+            self.inodes.update(moved, |inode| inode.moved_by = Some(by));
+        }
         Ok(Reply::Done)
     }
 

@@ -11,15 +11,16 @@
 //! with one root for claims; processes with parents, groups, zombies, and an
 //! init that reaps orphans at once or never; fork and exec with descriptors,
 //! close-on-exec; what a look at a process shows of its descriptors and its
-//! cookie; directories, empty files, symbolic links, names and inodes;
-//! `flock` on open file descriptions; SIGKILL.
+//! cookie; directories, files, symbolic links, names and inodes; `flock` on
+//! open file descriptions; SIGKILL; a wall clock, which stands still until the
+//! explorer lets time pass (waiting with a limit ends at a moment that it
+//! chooses, a pause takes no time).
 //!
 //! There is not (yet): threads, sessions, other signals, exit by signal other
 //! than SIGKILL; reuse of process numbers; other users, permissions, modes
 //! that matter; other namespaces, mounts, file systems, hard links, FIFOs,
-//! devices, contents of files; limits of space, inodes and descriptors;
-//! signals that interrupt; clocks (waiting with a limit ends at a moment that
-//! the explorer chooses, a pause takes no time); reboots; directory orders other
+//! devices; limits of space, inodes and descriptors;
+//! signals that interrupt; reboots; directory orders other
 //! than by name. Time passes only between calls: a call is done whole or not at
 //! all. That calls fail for no reason of their own is the explorer's doing.
 
@@ -35,6 +36,7 @@ mod table;
 mod tests;
 
 use mortmain::sys::{Answer, Call, Ending, Handle, Name, PathBytes, Pid, Reply};
+use mortmain_subjects::Beyond;
 
 use self::claims::Claim;
 pub use self::claims::Harm;
@@ -45,6 +47,8 @@ use self::process::{INIT, Process};
 use self::request::{ChildCall, Request, Response};
 use self::table::Table;
 
+/// When the world begins: any moment will do.
+const EPOCH: u64 = 1_800_000_000;
 /// What a process may have open: more than anything here has.
 const DESCRIPTORS_MAX: u64 = 1024;
 
@@ -57,6 +61,16 @@ pub enum Reaping {
     Never,
 }
 
+/// Whether a directory in use may be away from its place for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Moves {
+    /// It may not: who looks for it finds nothing.
+    Harm,
+    /// It may, whole, as long as whoever gave it another name lives and may give it the old one
+    /// back: for designs that promise just that.
+    ForgivenWhileTheMoverLives,
+}
+
 /// What kind of world it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules {
@@ -64,11 +78,13 @@ pub struct Rules {
     pub reaping: Reaping,
     /// How many entries one reading of a directory gives at most.
     pub entries_a_read: usize,
+    /// What the judge says of a directory in use that was moved.
+    pub moves: Moves,
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { reaping: Reaping::AtOnce, entries_a_read: usize::MAX }
+        Rules { reaping: Reaping::AtOnce, entries_a_read: usize::MAX, moves: Moves::Harm }
     }
 }
 
@@ -97,6 +113,8 @@ pub enum Effect {
 #[derive(Clone, Debug)]
 pub struct World {
     rules: Rules,
+    /// The wall clock, in seconds since 1970.
+    now: u64,
     processes: Table<Pid, Process>,
     inodes: Table<InodeId, Inode>,
     files: Table<FileId, OpenFile>,
@@ -117,6 +135,7 @@ impl World {
         let nowhere = InodeId(Made { by: INIT, nth: u32::MAX });
         let mut world = World {
             rules,
+            now: EPOCH,
             processes: Table::new(0),
             inodes: Table::new(1),
             files: Table::new(2),
@@ -142,6 +161,7 @@ impl World {
             .with(self.inodes.fingerprint())
             .with(self.files.fingerprint())
             .with(self.claims.fingerprint())
+            .with(Fingerprint::of(&self.now))
     }
 
     /// Stands for what is left when every process is killed: equal ones lead
@@ -152,6 +172,7 @@ impl World {
             Reaping::AtOnce => self.inodes.fingerprint(),
             Reaping::Never => self.inodes.fingerprint().with(self.processes.fingerprint()),
         }
+        .with(Fingerprint::of(&self.now))
     }
 
     /// What lies in the root, as paths of everything in it, in order.
@@ -168,6 +189,11 @@ impl World {
             found.push(path.clone());
             self.list(inode, &path, found);
         }
+    }
+
+    /// Lets time pass, which the wall clock alone shows.
+    pub fn pass(&mut self, seconds: u64) {
+        self.now += seconds;
     }
 
     /// Whether a request of a process could be done now.
@@ -213,6 +239,7 @@ impl World {
     pub fn exec(&mut self, pid: Pid, request: &Request) -> Effect {
         match request {
             Request::Call(call) => Effect::Answer(Response::Reply(self.call(pid, call))),
+            Request::Beyond(call) => Effect::Answer(Response::Reply(self.beyond(pid, call))),
             Request::Spawn { command, .. } => self.spawn(pid, command),
             Request::Child(call) => Effect::Answer(self.child_call(pid, call)),
             Request::ChildFailed(errno) => {
@@ -226,7 +253,9 @@ impl World {
                 Effect::Answer(Response::Done(Ok(())))
             }
             Request::Touch { name } => Effect::Answer(Response::Done(self.touch(pid, name))),
-            Request::Hold { path } => Effect::Answer(Response::Held(self.hold(pid, path))),
+            Request::Hold { claim, files } => {
+                Effect::Answer(Response::Held(self.hold(pid, claim, files)))
+            }
             Request::GiveUp { claim } => {
                 self.give_up(pid, *claim);
                 Effect::Answer(Response::Done(Ok(())))
@@ -259,6 +288,15 @@ impl World {
         })
     }
 
+    fn beyond(&mut self, pid: Pid, call: &Beyond) -> Answer<Reply> {
+        match call {
+            Beyond::Now => Ok(Reply::Number(self.now)),
+            Beyond::Modified { dir, name } => self.modified(self.file_of(pid, *dir)?, name),
+            Beyond::Write { fd, text } => self.write(self.file_of(pid, *fd)?, text),
+            Beyond::Read { fd } => self.read(self.file_of(pid, *fd)?),
+        }
+    }
+
     fn call(&mut self, pid: Pid, call: &Call) -> Answer<Reply> {
         match call {
             Call::OpenRoot { path } => self.open_for(pid, self.open_path(path)?),
@@ -269,7 +307,7 @@ impl World {
                 self.open_for(pid, self.find_file(self.file_of(pid, *dir)?, name)?)
             }
             Call::CreateFile { dir, name } => {
-                let inode = self.make_named(pid, *dir, name, Node::File)?;
+                let inode = self.make_named(pid, *dir, name, Node::File(Box::default()))?;
                 self.open_for(pid, inode)
             }
             Call::Close { fd } => self.close(pid, *fd),
@@ -282,7 +320,7 @@ impl World {
                 self.made(pid, *dir, name, Node::Link(text.clone()))
             }
             Call::Readlink { dir, name } => self.readlink(self.file_of(pid, *dir)?, name),
-            Call::Rename { dir, from, to } => self.rename(self.file_of(pid, *dir)?, from, to),
+            Call::Rename { dir, from, to } => self.rename(pid, self.file_of(pid, *dir)?, from, to),
             Call::Unlink { dir, name } => self.unlink(self.file_of(pid, *dir)?, name),
             Call::Rmdir { dir, name } => self.rmdir(self.file_of(pid, *dir)?, name),
             Call::Unseal { dir, name } => self.unseal(self.file_of(pid, *dir)?, name),

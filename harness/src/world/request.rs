@@ -10,6 +10,7 @@ use std::fmt;
 use mortmain::sys::{
     Answer, Call, ChildIdentity, ChildPlan, Errno, Handle, Name, PathBytes, Pid, Reply,
 };
+use mortmain_subjects::Beyond;
 
 use super::fingerprint::Fingerprint;
 use super::ids::{ClaimId, ProgramId};
@@ -51,6 +52,8 @@ pub enum ChildCall {
 pub enum Request {
     /// A call of the seam.
     Call(Call),
+    /// A call that other designs make.
+    Beyond(Beyond),
     /// A spawn. Two steps: the fork, and later the child's report.
     Spawn {
         /// What is started.
@@ -73,15 +76,17 @@ pub enum Request {
     Fork,
     /// Closes every descriptor.
     CloseAll,
-    /// Writes a new file into `files` of the claim that it uses.
+    /// Writes a new file into what it uses of its claim.
     Touch {
         /// Name of the file.
         name: Name,
     },
-    /// Tells the judge that the claim at this path is in use from now on.
+    /// Tells the judge that a claim is in use from now on.
     Hold {
-        /// The claim.
-        path: PathBytes,
+        /// Path of the claim.
+        claim: PathBytes,
+        /// Path of what its users are given: of the same, or below it.
+        files: PathBytes,
     },
     /// Tells the judge that the process does not use the claim any more.
     GiveUp {
@@ -149,6 +154,7 @@ impl fmt::Display for Request {
                 write!(f, "symlink {}/{name} of {} bytes", dir.0, text.len())
             }
             Request::Call(call) => write!(f, "{call}"),
+            Request::Beyond(call) => write!(f, "{call}"),
             Request::Spawn { .. } => f.write_str("spawn"),
             Request::Child(ChildCall::NewGroup) => f.write_str("new-group"),
             Request::Child(ChildCall::Identity) => f.write_str("identity"),
@@ -165,7 +171,7 @@ impl fmt::Display for Request {
             Request::Fork => f.write_str("fork"),
             Request::CloseAll => f.write_str("close every descriptor"),
             Request::Touch { name } => write!(f, "write the file {name} into its claim"),
-            Request::Hold { path } => write!(f, "hold {path}"),
+            Request::Hold { claim, .. } => write!(f, "hold {claim}"),
             Request::GiveUp { .. } => f.write_str("give the claim up"),
             Request::Idle => f.write_str("idle"),
             Request::Exit { status } => write!(f, "exit {status}"),

@@ -4,10 +4,11 @@ use mortmain::sys::{
     Answer, Call, ChildPlan, Ending, Errno, Handle, Home, IdName, Kind, Name, PathBytes, Pid,
     Reply, Wait,
 };
+use mortmain_subjects::Beyond;
 
 use super::ids::ProgramId;
 use super::request::{ChildCall, Command, Request, Response};
-use super::{Effect, Reaping, Rules, World};
+use super::{Effect, Moves, Reaping, Rules, World};
 
 const PROGRAM: ProgramId = ProgramId { index: 0, name: "program" };
 const ONE: Pid = Pid(10);
@@ -313,7 +314,8 @@ fn held_claim(world: &mut World) -> Handle {
     let dir = root(world, ONE);
     let claim = mkdir(world, ONE, dir, "c");
     mkdir(world, ONE, claim, "files");
-    let hold = Request::Hold { path: World::root_path().join(b"c") };
+    let claim = World::root_path().join(b"c");
+    let hold = Request::Hold { files: claim.join(b"files"), claim };
     assert!(matches!(exec(world, ONE, hold), Response::Held(_)));
     assert_eq!(world.harm(), None);
     dir
@@ -331,6 +333,109 @@ fn a_claim_that_is_moved_while_in_use_is_harm() {
     world.kill(ONE);
     assert_eq!(world.harm(), None);
     assert!(!world.in_use());
+}
+
+#[test]
+fn a_move_is_forgiven_as_long_as_the_mover_lives_and_takes_nothing() {
+    let rules = Rules { moves: Moves::ForgivenWhileTheMoverLives, ..Rules::default() };
+    let moved = || {
+        let mut world = World::new(rules);
+        world.start(ONE, PROGRAM);
+        world.start(TWO, PROGRAM);
+        held_claim(&mut world);
+        let dir = root(&mut world, TWO);
+        let away = Call::Rename { dir, from: name("c"), to: name("d") };
+        assert_eq!(call(&mut world, TWO, away), Ok(Reply::Done));
+        assert_eq!(world.harm(), None);
+        (world, dir)
+    };
+    // Nobody finds it meanwhile.
+    let (mut world, dir) = moved();
+    let touch = Request::Touch { name: name("work") };
+    assert_eq!(exec(&mut world, ONE, touch), Response::Done(Err(Errno::ENOENT)));
+    let back = Call::Rename { dir, from: name("d"), to: name("c") };
+    assert_eq!(call(&mut world, TWO, back), Ok(Reply::Done));
+    world.kill(TWO);
+    assert_eq!(world.harm(), None);
+
+    let (mut world, _) = moved();
+    world.kill(TWO);
+    assert!(world.harm().is_some_and(|harm| harm.missing == PathBytes::default()));
+
+    let (mut world, dir) = moved();
+    let claim = open(&mut world, TWO, Call::OpenDir { dir, name: name("d") });
+    let rmdir = Call::Rmdir { dir: claim, name: name("files") };
+    assert_eq!(call(&mut world, TWO, rmdir), Ok(Reply::Done));
+    assert_eq!(world.harm().map(|harm| harm.missing.to_string()), Some("files".into()));
+}
+
+#[test]
+fn a_directory_that_is_used_itself_has_no_part_that_is_the_users() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let used = mkdir(&mut world, ONE, dir, "c");
+    create(&mut world, ONE, used, "marker");
+    let path = World::root_path().join(b"c");
+    let held = exec(&mut world, ONE, Request::Hold { claim: path.clone(), files: path });
+    assert!(matches!(held, Response::Held(_)));
+    let touch = Request::Touch { name: name("work") };
+    assert_eq!(exec(&mut world, ONE, touch), Response::Done(Ok(())));
+    let unlink = |text| Call::Unlink { dir: used, name: name(text) };
+    assert_eq!(call(&mut world, ONE, unlink("marker")), Ok(Reply::Done));
+    assert_eq!(world.harm(), None, "nobody relies on the marker");
+    assert_eq!(call(&mut world, ONE, unlink("work")), Ok(Reply::Done));
+    assert_eq!(world.harm().map(|harm| harm.missing.to_string()), Some("work".into()));
+}
+
+fn beyond(world: &mut World, call: Beyond) -> Answer<Reply> {
+    match exec(world, ONE, Request::Beyond(call)) {
+        Response::Reply(reply) => reply,
+        other => panic!("a call was answered by {other:?}"),
+    }
+}
+
+#[test]
+fn a_file_keeps_what_is_written_into_it() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let file = create(&mut world, ONE, dir, "marker");
+    assert_eq!(beyond(&mut world, Beyond::Read { fd: file }), Ok(Reply::Bytes(Vec::new())));
+    let write = |text: &[u8]| Beyond::Write { fd: file, text: text.into() };
+    assert_eq!(beyond(&mut world, write(b"10-1010")), Ok(Reply::Done));
+    assert_eq!(beyond(&mut world, write(b"10")), Ok(Reply::Done));
+    let again = open(&mut world, ONE, Call::OpenFile { dir, name: name("marker") });
+    assert_eq!(beyond(&mut world, Beyond::Read { fd: again }), Ok(Reply::Bytes(b"10".to_vec())));
+    assert_eq!(beyond(&mut world, Beyond::Read { fd: dir }), Err(Errno::EISDIR));
+}
+
+#[test]
+fn a_directory_is_as_old_as_its_last_name_and_a_file_as_its_content() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let inner = mkdir(&mut world, ONE, dir, "c");
+    let file = create(&mut world, ONE, dir, "marker");
+    let age = |world: &mut World, text: &str| {
+        let number = |reply| match reply {
+            Ok(Reply::Number(number)) => number,
+            other => panic!("no moment but {other:?}"),
+        };
+        let modified = Beyond::Modified { dir, name: name(text) };
+        number(beyond(world, Beyond::Now)) - number(beyond(world, modified))
+    };
+    assert_eq!((age(&mut world, "c"), age(&mut world, "marker")), (0, 0));
+    let before = world.fingerprint();
+    world.pass(100);
+    assert_ne!(before, world.fingerprint());
+    assert_eq!((age(&mut world, "c"), age(&mut world, "marker")), (100, 100));
+    create(&mut world, ONE, inner, "inside");
+    beyond(&mut world, Beyond::Write { fd: file, text: b"x".as_slice().into() }).expect("a file");
+    world.pass(7);
+    assert_eq!((age(&mut world, "c"), age(&mut world, "marker")), (7, 7));
+    let unlink = Call::Unlink { dir: inner, name: name("inside") };
+    assert_eq!(call(&mut world, ONE, unlink), Ok(Reply::Done));
+    assert_eq!(age(&mut world, "c"), 0);
+    let gone = Beyond::Modified { dir, name: name("nothing") };
+    assert_eq!(beyond(&mut world, gone), Err(Errno::ENOENT));
 }
 
 #[test]

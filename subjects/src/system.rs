@@ -1,0 +1,105 @@
+//! What other designs ask of a system, and the protocol's seam does not have.
+//!
+//! The protocol reads no clock, and its records are links, so it never reads or writes a file. As in
+//! the seam, a call is data, and typed methods stand on top of the one that makes it.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mortmain::sys::{Answer, Fd, Handle, Kernel, Name, Reply};
+
+/// A call beyond the seam.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Beyond {
+    /// The wall clock, in seconds since 1970. Answers [`Reply::Number`].
+    Now,
+    /// When what a name stands for was last changed (`mtime`), in seconds since 1970; no link is
+    /// followed. Answers [`Reply::Number`].
+    Modified {
+        /// Directory to look in.
+        dir: Handle,
+        /// Name to look at.
+        name: Name,
+    },
+    /// Replace the content of an open file.
+    Write {
+        /// The file.
+        fd: Handle,
+        /// Its content from now on.
+        text: Box<[u8]>,
+    },
+    /// The content of an open file. Answers [`Reply::Bytes`].
+    Read {
+        /// The file.
+        fd: Handle,
+    },
+}
+
+/// The call as a line of a trace.
+impl fmt::Display for Beyond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Beyond::Now => f.write_str("now"),
+            Beyond::Modified { dir, name } => write!(f, "modified {}/{name}", dir.0),
+            Beyond::Write { fd, text } => write!(f, "write {} of {} bytes", fd.0, text.len()),
+            Beyond::Read { fd } => write!(f, "read {}", fd.0),
+        }
+    }
+}
+
+/// A kernel that answers these calls, too.
+pub trait System: Kernel {
+    /// Makes one call.
+    ///
+    /// # Errors
+    /// The number that the call failed with.
+    fn beyond(&self, call: Beyond) -> Answer<Reply>;
+}
+
+/// The calls with their types.
+pub trait SystemExt: System {
+    /// The wall clock; see [`Beyond::Now`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn now(&self) -> Answer<u64> {
+        number(self.beyond(Beyond::Now)?)
+    }
+
+    /// When something was last changed; see [`Beyond::Modified`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn modified(&self, dir: &Fd<Self>, name: &Name) -> Answer<u64> {
+        number(self.beyond(Beyond::Modified { dir: dir.raw(), name: name.clone() })?)
+    }
+
+    /// Replaces the content of a file; see [`Beyond::Write`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn write(&self, file: &Fd<Self>, text: &[u8]) -> Answer<()> {
+        self.beyond(Beyond::Write { fd: file.raw(), text: text.into() }).map(|_| ())
+    }
+
+    /// The content of a file; see [`Beyond::Read`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn read(&self, file: &Fd<Self>) -> Answer<Vec<u8>> {
+        match self.beyond(Beyond::Read { fd: file.raw() })? {
+            Reply::Bytes(text) => Ok(text),
+            other => unreachable!("a kernel answers a call with its own kind, not {other:?}"),
+        }
+    }
+}
+
+impl<K: System> SystemExt for K {}
+
+fn number(reply: Reply) -> Answer<u64> {
+    match reply {
+        Reply::Number(number) => Ok(number),
+        other => unreachable!("a kernel answers a call with its own kind, not {other:?}"),
+    }
+}
