@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use mortmain_harness::explore::{Bounds, Case, Counts, Verdict, Without, exhaust_watched};
+use mortmain_harness::explore::{Bounds, Case, Counts, Subject, Verdict, Without, exhaust_watched};
+use mortmain_harness::judge::{Judged, Property};
+use mortmain_harness::simulated::subject::{Manner, Then};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -17,15 +19,33 @@ pub(crate) struct Options {
     /// Switch a rule off, to see what it is for: l3, l4, p1, p2 or r2
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Option<Without>,
-    /// Sweeps that run at the same time [default: 2, or 1 without a rule]
+    /// Put another design in the place of mortmain; `--list` tells which there are
+    #[arg(long, value_name = "NAME", value_parser = subject, conflicts_with = "without")]
+    subject: Option<Subject>,
+    /// List the designs, and explore nothing
+    #[arg(long, conflicts_with_all = ["without", "subject"])]
+    list: bool,
+    /// Judge one property alone: S1, L1 or L2
+    #[arg(long, value_name = "ID", value_parser = property)]
+    property: Option<Judged>,
+    /// How the command behaves: plain, closes-all, leaves-child, leaves-daemon or escapes
+    #[arg(long, value_name = "MANNER", value_parser = manner)]
+    manner: Option<Manner>,
+    /// How the owner goes on: idle, exit, close, wait-and-close, end-and-close or wait
+    #[arg(long, value_name = "THEN", value_parser = then)]
+    then: Option<Then>,
+    /// Sweeps that run at the same time [default: 2, or 1 without a rule or of another design]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
     sweeps: Option<u8>,
-    /// Processes that are killed, each at any moment [default: 2, or 1 without a rule]
+    /// Processes that are killed, each at any moment [default: 2, or 1 as above]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
     kills: Option<u8>,
     /// Calls that fail, each at any moment, done or not [default: 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
     failures: Option<u8>,
+    /// Times that a day passes, each at any moment [default: 0, or 1 of another design]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    waits: Option<u8>,
     /// Where a finding is saved, for `replay`
     #[arg(long, value_name = "DIR", default_value = SAVED)]
     save: PathBuf,
@@ -43,13 +63,18 @@ const STATES_MAX: u32 = 4_000_000;
 impl Options {
     /// The gate, as the main job has it.
     pub(crate) fn gate() -> Options {
-        let save = SAVED.into();
         Options {
             without: None,
+            subject: None,
+            list: false,
+            property: None,
+            manner: None,
+            then: None,
             sweeps: None,
             kills: None,
             failures: None,
-            save,
+            waits: None,
+            save: SAVED.into(),
             states: STATES_MAX,
         }
     }
@@ -60,8 +85,16 @@ impl Options {
     }
 
     fn case(&self) -> Case {
-        let case = self.without.map_or(Case::GATE, Without::shown_by);
+        let case = match (self.without, self.subject) {
+            (Some(without), _) => without.shown_by(),
+            (None, Some(subject)) if subject != Subject::MORTMAIN => subject.shown_by(),
+            _ => Case::GATE,
+        };
         Case {
+            manner: self.manner.unwrap_or(case.manner),
+            then: self.then.unwrap_or(case.then),
+            judged: self.property.unwrap_or(case.judged),
+            waits: self.waits.map_or(case.waits, u32::from),
             sweeps: self.sweeps.map_or(case.sweeps, usize::from),
             kills: self.kills.map_or(case.kills, u32::from),
             failures: self.failures.map_or(case.failures, u32::from),
@@ -71,15 +104,40 @@ impl Options {
 }
 
 fn rule(id: &str) -> Result<Without, String> {
-    let found = Without::RULES.into_iter().find(|(known, _)| *known == id);
-    found.map(|(_, without)| without).ok_or_else(|| {
-        let ids = Without::RULES.map(|(id, _)| id).join(", ");
-        format!("it can be {ids}")
+    one_of(&Without::RULES, id)
+}
+
+fn manner(word: &str) -> Result<Manner, String> {
+    one_of(&Manner::WORDS, word)
+}
+
+fn then(word: &str) -> Result<Then, String> {
+    one_of(&Then::WORDS, word)
+}
+
+fn property(id: &str) -> Result<Judged, String> {
+    let searched = [Property::S1, Property::L1, Property::L2];
+    one_of(&searched.map(|property| (property.id(), Judged::Only(property))), id)
+}
+
+/// The design of a name.
+pub(crate) fn subject(name: &str) -> Result<Subject, String> {
+    one_of(&Subject::ALL.map(|subject| (subject.name(), subject)), name)
+}
+
+fn one_of<T: Copy>(words: &[(&str, T)], word: &str) -> Result<T, String> {
+    let found = words.iter().find(|(known, _)| *known == word);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let words: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+        format!("it can be {}", words.join(", "))
     })
 }
 
 /// Explores, and prints what came of it.
 pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> io::Result<Exit> {
+    if options.list {
+        return list(output);
+    }
     let case = options.case();
     let progress = output.progress("explore");
     let bounds = Bounds { states_max: options.states };
@@ -91,7 +149,14 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     let mut out = output.stdout();
     let counts = exploration.counts;
     let sweeps = several(case.sweeps as u64, "sweep");
-    let mut what = format!("1 owner, 1 command, {sweeps}, {}", several(case.kills.into(), "kill"));
+    let mut what = String::new();
+    if case.subject != Subject::MORTMAIN {
+        what += &format!("{}: ", case.subject.name());
+    }
+    what += &format!("1 owner, 1 command, {sweeps}, {}", several(case.kills.into(), "kill"));
+    if case.waits > 0 {
+        what += &format!(", {} of a day", several(case.waits.into(), "wait"));
+    }
     if case.failures > 0 {
         what += &format!(", {}", several(case.failures.into(), "failing call"));
     }
@@ -114,11 +179,38 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     } else {
         if let Verdict::Found(found) = &exploration.verdict {
             writeln!(out, "{found}")?;
+            if let Some(known) = case.subject.rejection(found.failure.property()) {
+                writeln!(out, "what is missing, {}: {}", known.rule, known.because)?;
+            }
             crate::replay::save(&options.save, case, found, &mut out)?;
         }
         writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
     }
     Ok(exit)
+}
+
+/// The designs that there are.
+fn list(output: &Output) -> io::Result<Exit> {
+    let mut out = output.stdout();
+    for subject in Subject::ALL {
+        let lacks: Vec<&str> = subject.rejections().iter().map(|known| known.rule).collect();
+        if output.json() {
+            let line = Listed { name: subject.name(), idea: subject.idea(), lacks };
+            output.json_line(&mut out, "subject", &line)?;
+            continue;
+        }
+        let lacks =
+            if lacks.is_empty() { String::new() } else { format!("; lacks {}", lacks.join(", ")) };
+        writeln!(out, "{:<16} {}{lacks}", subject.name(), subject.idea())?;
+    }
+    Ok(Exit::Holds)
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    idea: &'static str,
+    lacks: Vec<&'static str>,
 }
 
 fn totals(counts: &Counts) -> String {

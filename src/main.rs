@@ -1,5 +1,6 @@
 //! The lab's command, `mortmain-lab`: its arguments, and what it does for each.
 
+mod compare;
 mod exit;
 mod explore;
 mod faults;
@@ -46,6 +47,9 @@ enum Command {
     /// Explore every order of steps and kills in the simulated kernel
     #[command(after_help = exit::TABLE)]
     Explore(explore::Options),
+    /// Compare designs: which property holds of which, and the shortest run that breaks it
+    #[command(after_help = exit::TABLE)]
+    Compare(compare::Options),
     /// Run again what `explore` has found and saved
     #[command(after_help = exit::TABLE)]
     Replay(replay::Options),
@@ -87,6 +91,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
     match &cli.command {
         Some(Command::Faults(options)) => faults::run(options, &cli.output, &interrupt),
         Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
+        Some(Command::Compare(options)) => compare::run(options, &cli.output, &interrupt),
         Some(Command::Replay(options)) => replay::run(options, &cli.output),
         Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
         None => {

@@ -114,6 +114,10 @@ fn wrong_usage_ends_with_2() {
         &["faults", "--fault", "EWHAT"],
         &["faults", "--at", "0"],
         &["explore", "--without", "l9"],
+        &["explore", "--subject", "l9"],
+        &["explore", "--subject", "pid", "--without", "l3"],
+        &["explore", "--property", "S2"],
+        &["compare", "l9"],
         &["no-such-command"],
     ] {
         let (code, lines) = lab(args);
@@ -171,6 +175,66 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
     assert_eq!(code, Some(2));
     assert!(lines[0].ends_with("`choices` has to be a list of strings"), "{lines:#?}");
     fs::remove_file(file).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+}
+
+#[test]
+fn a_design_that_is_rejected_is_a_finding_that_replays() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rejected");
+    let dir = dir.to_str().expect("it is text");
+    let (code, lines) = lab(&["explore", "--subject", "marker", "--property", "L1", "--save", dir]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with("what is missing, c3: ")), "{lines:#?}");
+    let again = lines.iter().find_map(|line| line.strip_prefix("to see it again: mortmain-lab "));
+    let again: Vec<&str> = again.expect("it says how").split(' ').collect();
+    let (code, lines) = lab(&again);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let end = lines.last().expect("it prints a verdict");
+    assert!(end.starts_with("3 choices, and the same end: L1: "), "{end}");
+    fs::remove_file(again[1]).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+}
+
+#[test]
+fn designs_are_listed_with_the_rules_that_they_lack() {
+    let (code, lines) = lab(&["explore", "--list"]);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    assert!(lines[0].starts_with("mortmain ") && !lines[0].contains("lacks"), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.ends_with("; lacks c1, c2")), "{lines:#?}");
+}
+
+#[test]
+fn designs_are_compared_with_the_shortest_run_behind_each_cell() {
+    let (code, lines) = lab(&["compare", "pid", "marker", "--json"]);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let objects: Vec<serde_json::Value> =
+        lines.iter().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    assert!(objects.iter().all(|object| object["schema"] == 1), "{lines:#?}");
+    let cell = |subject: &str, property: &str| {
+        let mut cells = objects.iter();
+        let found = cells.find(|cell| cell["subject"] == subject && cell["property"] == property);
+        found.unwrap_or_else(|| panic!("no {property} of {subject} in {lines:#?}"))
+    };
+    let pid = cell("pid", "S1");
+    assert_eq!((&pid["held"], &pid["rule"]), (&"fails".into(), &"l3".into()));
+    assert_eq!((&pid["by"], &pid["victims"][0]), (&"sweep 20".into(), &"owner 101".into()));
+    assert_eq!(cell("pid", "L1")["held"], "holds");
+    assert_eq!(cell("marker", "L1")["choices"], 3);
+    // What nothing here can judge is never a pass.
+    assert_eq!(cell("pid", "S2")["held"], "never-evaluated");
+    assert_eq!(objects.last().map(|last| &last["exit"]), Some(&0.into()));
+
+    let (code, lines) = lab(&["compare", "pid"]);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let row: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(row, ["pid", "fails", "in", "11", "-", "-", "holds", "holds", "-"]);
+    assert!(lines.iter().any(|line| line.starts_with("S2 was never evaluated")), "{lines:#?}");
+}
+
+#[test]
+fn a_comparison_that_meets_its_bound_has_not_decided() {
+    let (code, lines) = lab(&["compare", "pid", "--states", "1000"]);
+    assert_eq!(code, Some(3), "{lines:#?}");
+    let told = "L1 of pid is not decided: a search met 1000 states";
+    assert!(lines.iter().any(|line| line == told), "{lines:#?}");
 }
 
 #[test]
