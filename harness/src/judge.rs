@@ -7,6 +7,8 @@
 //!   empty. Judged from every state.
 //! * **L2**: no process makes more calls than a bound, judged after every step,
 //!   and the last sweep waits for nobody.
+//! * **Alone**: of what only one process at a time may do, by its own word, no two
+//!   are at it. Judged after every step.
 //! * A panic is a violation of its own.
 //!
 //! A search may judge one of them alone ([`Judged`]), so that a design that breaks two is found out in
@@ -123,6 +125,15 @@ pub enum Violation {
         /// Who may use it.
         users: Vec<Who>,
     },
+    /// Two processes do at once what only one at a time may do.
+    NotAlone {
+        /// Who made the last step.
+        by: Who,
+        /// Which step.
+        step: String,
+        /// Who is at it.
+        who: Vec<Who>,
+    },
     /// L1: everybody was dead, a sweep ran undisturbed, and something is left.
     Left {
         /// What is left below the root.
@@ -157,6 +168,7 @@ impl Violation {
     pub fn property(&self) -> &'static str {
         match self {
             Violation::InUse { .. } => "S1",
+            Violation::NotAlone { .. } => "alone",
             Violation::Left { .. } => "L1",
             Violation::TooLong { .. } | Violation::Blocked { .. } => "L2",
             Violation::Panicked { .. } => "panic",
@@ -200,6 +212,11 @@ impl fmt::Display for Violation {
                 f.write_str(if users.len() == 1 { " lives" } else { " live" })?;
                 write!(f, " and may use {claim}")
             }
+            Violation::NotAlone { by, step, who } => {
+                write!(f, "after `{step}` of {by}, ")?;
+                list(f, who)?;
+                f.write_str(" do at once what only one may do")
+            }
             Violation::Left { paths } => {
                 write!(f, "everybody was dead and a sweep ran undisturbed to its end, but ")?;
                 list(f, paths)?;
@@ -228,8 +245,18 @@ fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, things: &[T]) -> fmt::Resul
     Ok(())
 }
 
+/// What must be true after every step.
+pub(crate) fn after_step(world: &World, by: Who, step: impl Fn() -> String) -> Option<Violation> {
+    in_use(world, by, &step).or_else(|| alone(world, by, &step))
+}
+
+fn alone(world: &World, by: Who, step: impl FnOnce() -> String) -> Option<Violation> {
+    let who: Vec<Who> = world.alone().map(|pid| Who::new(world, pid)).collect();
+    (who.len() > 1).then(|| Violation::NotAlone { by, step: step(), who })
+}
+
 /// S1, after a step.
-pub(crate) fn in_use(world: &World, by: Who, step: impl FnOnce() -> String) -> Option<Violation> {
+fn in_use(world: &World, by: Who, step: impl FnOnce() -> String) -> Option<Violation> {
     let Harm { path, missing, users } = world.harm()?;
     let users = users.into_iter().map(|pid| Who::new(world, pid)).collect();
     Some(Violation::InUse { by, step: step(), claim: path, missing, users })

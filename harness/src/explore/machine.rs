@@ -120,6 +120,7 @@ fn can_fail_done(request: &Request) -> bool {
                 | Call::Unlink { .. }
                 | Call::Rmdir { .. }
                 | Call::Chmod { .. }
+                | Call::Write { .. }
                 | Call::KillGroup { .. }
         ),
         Request::Beyond(Beyond::Write { .. })
@@ -284,7 +285,7 @@ impl<'s, E: Engine> Machine<'s, E> {
                 state.kills_left -= 1;
                 let who = Who::new(&state.world, pid);
                 self.kill(state, pid);
-                self.judge_use(state, who, || "SIGKILL".into())
+                self.judge_step(state, who, || "SIGKILL".into())
             }
             Choice::Wait => {
                 state.waits_left -= 1;
@@ -304,16 +305,17 @@ impl<'s, E: Engine> Machine<'s, E> {
         }
     }
 
-    /// S1, if it is judged.
-    fn judge_use(
+    /// What must be true after every step; S1 only if it is judged.
+    fn judge_step(
         &self,
         state: &State<E::Process>,
         by: Who,
-        step: impl FnOnce() -> String,
+        step: impl Fn() -> String,
     ) -> Result<(), Failure> {
-        match judge::in_use(&state.world, by, step) {
-            Some(violation) if self.setup.judged.counts(Property::S1) => Err(violation.into()),
-            _ => Ok(()),
+        match judge::after_step(&state.world, by, step) {
+            Some(Violation::InUse { .. }) if !self.setup.judged.counts(Property::S1) => Ok(()),
+            Some(violation) => Err(violation.into()),
+            None => Ok(()),
         }
     }
 
@@ -361,7 +363,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         }
         // The step may have ended its own process, or others.
         state.bury();
-        self.judge_use(state, who, || request.to_string())
+        self.judge_step(state, who, || request.to_string())
     }
 
     /// A step that fails, done or not.
@@ -383,7 +385,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         let name = errno.symbol().unwrap_or("?");
         self.tell(who, EventKind::Step, || format!("{request}: {how}: {name}"));
         state.bury();
-        self.judge_use(state, who, || request.to_string())?;
+        self.judge_step(state, who, || request.to_string())?;
         let response = match &*request {
             Request::Child(ChildCall::Identity) => Response::Identity(Err(errno)),
             Request::Child(_) => Response::Done(Err(errno)),

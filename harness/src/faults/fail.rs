@@ -36,8 +36,10 @@ impl Failure {
                     | "unseal"
                     | "chmod"
                     | "lock"
+                    | "write"
+                    | "sync"
             ),
-            Failure::Short => matches!(call, "read-dir" | "readlink"),
+            Failure::Short => matches!(call, "read-dir" | "readlink" | "read"),
         }
     }
 }

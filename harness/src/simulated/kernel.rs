@@ -91,6 +91,14 @@ impl WorldKernel {
         let _ = done;
     }
 
+    /// Tells the judge that this process begins, or ends, what only one process at
+    /// a time may do.
+    pub fn alone(&self, begins: bool) {
+        let done: Answer<()> = answer!(Request::Alone { begins }, Done);
+        // It cannot fail, but for a process that unwinds.
+        let _ = done;
+    }
+
     /// Lives on and does nothing, until it is killed.
     pub fn idle(&self) -> ! {
         ask(Request::Idle);

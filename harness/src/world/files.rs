@@ -266,6 +266,37 @@ impl World {
         Ok(Reply::Done)
     }
 
+    /// Whoever opened the description that holds the lock.
+    pub(super) fn lock_holder(&self, file: FileId) -> Answer<Reply> {
+        let lock = self.inode(self.open_file(file).inode).lock;
+        Ok(Reply::Pids(lock.map(|FileId(made)| made.by).into_iter().collect()))
+    }
+
+    pub(super) fn read(&self, file: FileId, offset: u64, len: u32) -> Answer<Reply> {
+        let Node::File(bytes) = &self.inode(self.open_file(file).inode).node else {
+            return Err(Errno::EISDIR);
+        };
+        // OK because no file here is as long as that.
+        let rest = bytes.get(offset as usize..).unwrap_or_default();
+        Ok(Reply::Bytes(rest[..rest.len().min(len as usize)].into()))
+    }
+
+    pub(super) fn write(&mut self, file: FileId, offset: u64, new: &[u8]) -> Answer<Reply> {
+        let inode = self.open_file(file).inode;
+        // OK because no file here is as long as that.
+        let (from, end) = (offset as usize, offset as usize + new.len());
+        let now = self.now;
+        self.inodes.update(inode, |inode| {
+            let Node::File(bytes) = &mut inode.node else { return Err(Errno::EBADF) };
+            let mut whole = bytes.to_vec();
+            whole.resize(whole.len().max(end), 0);
+            whole[from..end].copy_from_slice(new);
+            *bytes = whole.into();
+            inode.modified = now;
+            Ok(Reply::Number(new.len() as u64))
+        })
+    }
+
     fn stat_inode(&self, id: InodeId) -> Stat {
         let inode = self.inode(id);
         Stat { dev: DEVICE, ino: id.0.number(), kind: inode.kind(), mode: inode.mode, uid: UID }
@@ -352,7 +383,7 @@ impl World {
     }
 
     /// Replaces the content of a file.
-    pub(super) fn write(&mut self, file: FileId, text: &[u8]) -> Answer<Reply> {
+    pub(super) fn write_whole(&mut self, file: FileId, text: &[u8]) -> Answer<Reply> {
         let inode = self.open_file(file).inode;
         match self.inode(inode).node {
             Node::File(_) => self.change(inode, |inode| inode.node = Node::File(text.into())),
@@ -361,7 +392,7 @@ impl World {
         Ok(Reply::Done)
     }
 
-    pub(super) fn read(&self, file: FileId) -> Answer<Reply> {
+    pub(super) fn read_whole(&self, file: FileId) -> Answer<Reply> {
         match &self.inode(self.open_file(file).inode).node {
             Node::File(text) => Ok(Reply::Bytes(text.to_vec())),
             _ => Err(Errno::EISDIR),

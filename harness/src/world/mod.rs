@@ -19,7 +19,7 @@
 //! There is not (yet): threads, sessions, other signals, exit by signal other
 //! than SIGKILL; reuse of process numbers; other users, permissions, modes
 //! that matter; other namespaces, mounts, file systems, hard links, FIFOs,
-//! devices; limits of space, inodes and descriptors;
+//! devices; what is lost when the power goes; limits of space, inodes and descriptors;
 //! signals that interrupt; reboots; directory orders other
 //! than by name. Time passes only between calls: a call is done whole or not at
 //! all. That calls fail for no reason of their own is the explorer's doing.
@@ -221,6 +221,7 @@ impl World {
                 | Call::Whoami
                 | Call::DescriptorsMax
                 | Call::Random
+                | Call::Sync { .. }
                 | Call::Pause { .. } => true,
                 // Nothing that these two answer changes while an inode is open.
                 Call::Stat { .. } | Call::FsMagic { .. } => true,
@@ -260,6 +261,10 @@ impl World {
                 self.give_up(pid, *claim);
                 Effect::Answer(Response::Done(Ok(())))
             }
+            Request::Alone { begins } => {
+                self.set_alone(pid, *begins);
+                Effect::Answer(Response::Done(Ok(())))
+            }
             Request::Aside | Request::Result { .. } => Effect::Answer(Response::Done(Ok(()))),
             Request::Idle => unreachable!("an idle process takes no step"),
             Request::Exit { status } => {
@@ -292,8 +297,8 @@ impl World {
         match call {
             Beyond::Now => Ok(Reply::Number(self.now)),
             Beyond::Modified { dir, name } => self.modified(self.file_of(pid, *dir)?, name),
-            Beyond::Write { fd, text } => self.write(self.file_of(pid, *fd)?, text),
-            Beyond::Read { fd } => self.read(self.file_of(pid, *fd)?),
+            Beyond::Write { fd, text } => self.write_whole(self.file_of(pid, *fd)?, text),
+            Beyond::Read { fd } => self.read_whole(self.file_of(pid, *fd)?),
         }
     }
 
@@ -327,6 +332,13 @@ impl World {
             Call::Chmod { fd, mode } => self.chmod(self.file_of(pid, *fd)?, *mode),
             Call::Lock { fd } => self.lock(self.file_of(pid, *fd)?),
             Call::Unlock { fd } => self.unlock(self.file_of(pid, *fd)?),
+            Call::LockHolder { fd } => self.lock_holder(self.file_of(pid, *fd)?),
+            Call::Read { fd, offset, len } => self.read(self.file_of(pid, *fd)?, *offset, *len),
+            Call::Write { fd, offset, bytes } => {
+                self.write(self.file_of(pid, *fd)?, *offset, bytes)
+            }
+            // There is no power that could fail.
+            Call::Sync { fd } => self.file_of(pid, *fd).map(|_| Reply::Done),
             Call::Identity => self.identity(pid),
             Call::Whoami => self.whoami(pid),
             Call::ProcessExists { pid } => self.process_exists(*pid),

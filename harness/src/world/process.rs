@@ -74,6 +74,8 @@ pub(super) struct Process {
     pub(super) descriptors: Vec<Descriptor>,
     /// The claims that it may use.
     pub(super) uses: Vec<ClaimId>,
+    /// Whether it does what only one at a time may do.
+    alone: bool,
     spawning: Option<Spawning>,
     counts: Counts,
 }
@@ -135,6 +137,7 @@ impl World {
             cookie: Arc::default(),
             descriptors: Vec::new(),
             uses: Vec::new(),
+            alone: false,
             spawning: None,
             counts: Counts::default(),
         };
@@ -246,6 +249,7 @@ impl World {
             parent: pid,
             life,
             uses,
+            alone: false,
             spawning: None,
             counts: Counts::default(),
             ..self.process(pid).clone()
@@ -343,6 +347,7 @@ impl World {
         self.processes.update(pid, |process| {
             process.life = Life::Zombie(ending);
             process.uses = Vec::new();
+            process.alone = false;
             process.spawning = None;
             // A zombie makes nothing more, so the counts would only tell apart
             // what is the same.
@@ -370,6 +375,15 @@ impl World {
         } else if self.process(pid).parent != INIT {
             self.processes.update(pid, |process| process.parent = INIT);
         }
+    }
+
+    pub(super) fn set_alone(&mut self, pid: Pid, alone: bool) {
+        self.processes.update(pid, |process| process.alone = alone);
+    }
+
+    /// Who does what only one at a time may do.
+    pub(crate) fn alone(&self) -> impl Iterator<Item = Pid> {
+        self.processes.iter().filter(|(_, process)| process.alone).map(|(pid, _)| pid)
     }
 
     fn child_of(&self, pid: Pid, child: Pid) -> Option<&Process> {

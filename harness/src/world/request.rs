@@ -93,6 +93,12 @@ pub enum Request {
         /// The claim.
         claim: ClaimId,
     },
+    /// Tells the judge that the process begins or ends what only one at a time
+    /// may do.
+    Alone {
+        /// Whether it begins.
+        begins: bool,
+    },
     /// Begins a part of its work of which it will keep only the result.
     Aside,
     /// Ends such a part.
@@ -119,7 +125,8 @@ impl Request {
     /// together with the answer to the request before it.
     #[must_use]
     pub fn is_mark(&self) -> bool {
-        matches!(self, Request::Hold { .. } | Request::GiveUp { .. }) || self.is_silent()
+        matches!(self, Request::Hold { .. } | Request::GiveUp { .. } | Request::Alone { .. })
+            || self.is_silent()
     }
 
     /// Whether it is a mark that no timeline shows.
@@ -173,6 +180,8 @@ impl fmt::Display for Request {
             Request::Touch { name } => write!(f, "write the file {name} into its claim"),
             Request::Hold { claim, .. } => write!(f, "hold {claim}"),
             Request::GiveUp { .. } => f.write_str("give the claim up"),
+            Request::Alone { begins: true } => f.write_str("begin what only one may do"),
+            Request::Alone { begins: false } => f.write_str("end what only one may do"),
             Request::Idle => f.write_str("idle"),
             Request::Exit { status } => write!(f, "exit {status}"),
             Request::Panicked { message } => write!(f, "panic: {message}"),

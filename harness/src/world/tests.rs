@@ -493,3 +493,44 @@ fn a_spawn_is_a_fork_and_a_report() {
     world.kill(child);
     assert_eq!(exec(&mut world, ONE, spawn()), Response::Spawned(Ok(child)));
 }
+
+#[test]
+fn a_file_keeps_what_was_written_and_a_read_ends_with_it() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let file = create(&mut world, ONE, dir, "f");
+    let read = |world: &mut World, offset, len| match call(
+        world,
+        ONE,
+        Call::Read { fd: file, offset, len },
+    ) {
+        Ok(Reply::Bytes(bytes)) => bytes,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(read(&mut world, 0, 9), b"");
+    for (offset, text) in [(0, &b"abc"[..]), (2, b"CD"), (6, b"x")] {
+        let write = Call::Write { fd: file, offset, bytes: text.into() };
+        assert_eq!(call(&mut world, ONE, write), Ok(Reply::Number(text.len() as u64)));
+    }
+    assert_eq!(read(&mut world, 0, 9), b"abCD\0\0x");
+    assert_eq!(read(&mut world, 3, 2), b"D\0");
+    assert_eq!(read(&mut world, 7, 2), b"");
+    let directory = Call::Read { fd: dir, offset: 0, len: 1 };
+    assert_eq!(call(&mut world, ONE, directory), Err(Errno::EISDIR));
+    assert_eq!(call(&mut world, ONE, Call::Sync { fd: file }), Ok(Reply::Done));
+}
+
+#[test]
+fn who_has_locked_a_file_is_told_and_nobody_when_it_is_free() {
+    let mut world = world(Reaping::AtOnce);
+    let dir = root(&mut world, ONE);
+    let file = create(&mut world, ONE, dir, "f");
+    let holder = |world: &mut World| call(world, ONE, Call::LockHolder { fd: file });
+    assert_eq!(holder(&mut world), Ok(Reply::Pids(vec![])));
+    let dir = root(&mut world, TWO);
+    let theirs = open(&mut world, TWO, Call::OpenFile { dir, name: name("f") });
+    assert_eq!(lock(&mut world, TWO, theirs), Ok(Reply::Done));
+    assert_eq!(holder(&mut world), Ok(Reply::Pids(vec![TWO])));
+    world.kill(TWO);
+    assert_eq!(holder(&mut world), Ok(Reply::Pids(vec![])));
+}

@@ -154,6 +154,39 @@ pub enum Call {
         /// The handle.
         fd: Handle,
     },
+    /// Who holds the `flock` of what a handle is open on, as far as `/proc/locks`
+    /// tells. Answers [`Reply::Pids`]: one, or none where it does not tell. For
+    /// messages; it proves nothing.
+    LockHolder {
+        /// The handle.
+        fd: Handle,
+    },
+    /// The bytes of an open file from a place on, at most so many; none at its
+    /// end. Answers [`Reply::Bytes`].
+    Read {
+        /// The file.
+        fd: Handle,
+        /// The place of the first byte.
+        offset: u64,
+        /// Most bytes.
+        len: u32,
+    },
+    /// Write bytes into an open file from a place on. Answers
+    /// [`Reply::Number`], how many were written: at least one.
+    Write {
+        /// The file.
+        fd: Handle,
+        /// The place of the first byte.
+        offset: u64,
+        /// The bytes; at least one.
+        bytes: Box<[u8]>,
+    },
+    /// Wait until what is open is on the disk: a file's content and length, a
+    /// directory's names.
+    Sync {
+        /// The handle.
+        fd: Handle,
+    },
     /// Who this process is, in full. Answers [`Reply::Identity`].
     Identity,
     /// Who this process is, in short. Answers [`Reply::Whoami`].
@@ -237,7 +270,7 @@ pub enum Reply {
     FsMagic(FsMagic),
     /// Of [`Call::ReadDir`].
     Entries(Vec<DirEntry>),
-    /// Of [`Call::Readlink`].
+    /// Of [`Call::Readlink`] and [`Call::Read`].
     Bytes(Vec<u8>),
     /// Of [`Call::Identity`].
     Identity(Box<Identity>),
@@ -245,13 +278,14 @@ pub enum Reply {
     Whoami(Whoami),
     /// Of [`Call::Process`].
     Process(Process),
-    /// Of [`Call::Pids`].
+    /// Of [`Call::Pids`] and [`Call::LockHolder`].
     Pids(Vec<Pid>),
     /// Of [`Call::Uses`].
     Uses(Box<Uses>),
     /// Of [`Call::Wait`].
     Ending(Option<Ending>),
-    /// Of [`Call::Random`], [`Call::Pidfs`] and [`Call::DescriptorsMax`].
+    /// Of [`Call::Random`], [`Call::Pidfs`], [`Call::DescriptorsMax`] and
+    /// [`Call::Write`].
     Number(u64),
 }
 
@@ -279,6 +313,10 @@ impl Call {
             Call::Chmod { .. } => "chmod",
             Call::Lock { .. } => "lock",
             Call::Unlock { .. } => "unlock",
+            Call::LockHolder { .. } => "lock-holder",
+            Call::Read { .. } => "read",
+            Call::Write { .. } => "write",
+            Call::Sync { .. } => "sync",
             Call::Identity => "identity",
             Call::Whoami => "whoami",
             Call::ProcessExists { .. } => "process-exists",
@@ -320,7 +358,13 @@ impl fmt::Display for Call {
             | Call::Stat { fd }
             | Call::FsMagic { fd }
             | Call::Lock { fd }
-            | Call::Unlock { fd } => write!(f, " {}", fd.0),
+            | Call::Unlock { fd }
+            | Call::LockHolder { fd }
+            | Call::Sync { fd } => write!(f, " {}", fd.0),
+            Call::Read { fd, offset, len } => write!(f, " {} {len} from {offset}", fd.0),
+            Call::Write { fd, offset, bytes } => {
+                write!(f, " {} {} from {offset}", fd.0, bytes.len())
+            }
             Call::ReadDir { dir, restart } => {
                 write!(f, " {}{}", dir.0, if *restart { " from the start" } else { "" })
             }

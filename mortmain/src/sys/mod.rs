@@ -419,6 +419,40 @@ impl<K: Kernel> Fd<K> {
     pub fn unlock(&self) -> Answer<()> {
         self.done(Call::Unlock { fd: self.raw })
     }
+
+    /// Who holds the `flock` of this inode; see [`Call::LockHolder`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn lock_holder(&self) -> Answer<Option<Pid>> {
+        let holders = expect_reply!(self.kernel, Call::LockHolder { fd: self.raw }, Pids)?;
+        Ok(holders.first().copied())
+    }
+
+    /// Reads from a place on; see [`Call::Read`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn read(&self, offset: u64, len: u32) -> Answer<Vec<u8>> {
+        expect_reply!(self.kernel, Call::Read { fd: self.raw, offset, len }, Bytes)
+    }
+
+    /// Writes from a place on; see [`Call::Write`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Answer<u64> {
+        let call = Call::Write { fd: self.raw, offset, bytes: bytes.into() };
+        expect_reply!(self.kernel, call, Number)
+    }
+
+    /// Waits until it is on the disk; see [`Call::Sync`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn sync(&self) -> Answer<()> {
+        self.done(Call::Sync { fd: self.raw })
+    }
 }
 
 impl<K: Kernel> Drop for Fd<K> {

@@ -7,6 +7,7 @@
 
 use std::format;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, IntoRawFd as _, OwnedFd};
+use std::vec;
 use std::vec::Vec;
 
 use nix::errno::Errno as Raw;
@@ -17,7 +18,7 @@ use rustix::fs::{FileType, FlockOperation, RawDir};
 
 use super::child::{ABOVE_STDIO, LINK_TEXT_BYTES_MAX};
 use super::{IntoAnswer as _, proc, raw};
-use crate::sys::{Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, PathBytes, Stat};
+use crate::sys::{Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, PathBytes, Pid, Stat};
 
 /// Of everything that is opened.
 // CHECK(c5-close-on-exec): any command that any thread starts would keep the lease for its life.
@@ -255,12 +256,80 @@ pub(super) fn unlock(fd: Handle) -> Answer<()> {
     rustix::fs::flock(raw::borrow(fd)?, FlockOperation::Unlock).answer()
 }
 
+pub(super) fn lock_holder(fd: Handle) -> Answer<Vec<Pid>> {
+    let stat = rustix::fs::fstat(raw::borrow(fd)?).answer()?;
+    let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let wanted = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
+    let locks = std::fs::read("/proc/locks").or(Err(Errno::ENOENT))?;
+    let holder = locks.split(|byte| *byte == b'\n').find_map(|line| holder_in(line, &wanted));
+    Ok(holder.into_iter().collect())
+}
+
+/// The holder that a line of `/proc/locks` tells, if it is of a `flock` of this
+/// inode: `1: FLOCK  ADVISORY  WRITE 512 fe:00:77 0 EOF`. Who waits stands after
+/// an arrow; a holder of another pid namespace has no number here.
+fn holder_in(line: &[u8], inode: &str) -> Option<Pid> {
+    let line = std::str::from_utf8(line).ok()?;
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [_, "FLOCK", _, _, pid, of, ..] = fields[..] else { return None };
+    let pid = pid.parse().ok().filter(|pid| *pid > 0)?;
+    (of == inode).then_some(Pid(pid))
+}
+
+pub(super) fn read(fd: Handle, offset: u64, len: u32) -> Answer<Vec<u8>> {
+    // OK because a `usize` has at least 32 bits wherever `/proc` is.
+    let mut bytes = vec![0u8; len as usize];
+    let read = rustix::io::pread(raw::borrow(fd)?, &mut bytes[..], offset).answer()?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+pub(super) fn write(fd: Handle, offset: u64, bytes: &[u8]) -> Answer<u64> {
+    match rustix::io::pwrite(raw::borrow(fd)?, bytes, offset).answer()? {
+        // The kernel may answer so, and whoever goes on until all is written would go on for ever.
+        0 => Err(Errno::EIO),
+        written => Ok(written as u64),
+    }
+}
+
+pub(super) fn sync(fd: Handle) -> Answer<()> {
+    rustix::fs::fsync(raw::borrow(fd)?).answer()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_read_and_whoever_waits_is_not() {
+        for (line, holder) in [
+            ("1: FLOCK  ADVISORY  WRITE 512 fe:00:77 0 EOF", Some(Pid(512))),
+            ("1: -> FLOCK  ADVISORY  WRITE 513 fe:00:77 0 EOF", None),
+            ("2: POSIX  ADVISORY  WRITE 512 fe:00:77 0 EOF", None),
+            ("3: FLOCK  ADVISORY  WRITE 512 fe:00:78 0 EOF", None),
+            ("4: FLOCK  ADVISORY  WRITE 0 fe:00:77 0 EOF", None),
+            ("5: FLOCK  ADVISORY  WRITE -1 fe:00:77 0 EOF", None),
+            ("6: FLOCK", None),
+            ("", None),
+        ] {
+            assert_eq!(holder_in(line.as_bytes(), "fe:00:77"), holder, "{line}");
+        }
+        assert_eq!(holder_in(b"\xff: FLOCK A W 1 fe:00:77", "fe:00:77"), None);
+    }
+
+    #[test]
+    fn this_process_is_told_as_the_holder_of_what_it_has_locked() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(dir.path().join("lock")).unwrap();
+        let handle = Handle(file.as_raw_fd());
+        assert_eq!(lock_holder(handle), Ok(vec![]));
+        lock(handle).unwrap();
+        let me = nix::unistd::getpid().as_raw();
+        assert_eq!(lock_holder(handle), Ok(vec![Pid(me)]));
+    }
 
     #[test]
     fn a_lock_that_is_held_is_refused_and_not_waited_for() {

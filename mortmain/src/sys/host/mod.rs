@@ -62,6 +62,12 @@ impl Kernel for Host {
             Call::Chmod { fd, mode } => done(files::chmod(fd, mode)),
             Call::Lock { fd } => done(files::lock(fd)),
             Call::Unlock { fd } => done(files::unlock(fd)),
+            Call::LockHolder { fd } => files::lock_holder(fd).map(Reply::Pids),
+            Call::Read { fd, offset, len } => files::read(fd, offset, len).map(Reply::Bytes),
+            Call::Write { fd, offset, bytes } => {
+                files::write(fd, offset, &bytes).map(Reply::Number)
+            }
+            Call::Sync { fd } => done(files::sync(fd)),
             Call::Identity => identity::identity().map(|me| Reply::Identity(Box::new(me))),
             Call::Whoami => identity::whoami().map(Reply::Whoami),
             Call::ProcessExists { pid } => done(processes::process_exists(pid)),
