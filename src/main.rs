@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use mortmain_harness::scenario::runner as teller;
-use mortmain_harness::{ArenaAllocator, actor, cell, series};
+use mortmain_harness::{ArenaAllocator, actor, cell, part, series};
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -68,6 +68,7 @@ fn main() -> ExitCode {
     match args.next() {
         Some(role) if role == "cell" => return cell::main(args),
         Some(role) if role == "actor" => return actor::main(args),
+        Some(role) if role == "part" => return part::main(args),
         Some(role) if role == "fault-worker" => return series::main(args),
         Some(role) if role == teller::ROLE => return teller::main(args),
         _ => {}

@@ -15,6 +15,7 @@
 //! * [`series`] does both at every position of every operation, and looks at the truth after each;
 //! * [`tree`] is the judge's own look at a directory;
 //! * [`actor`] is a program that owns claims, to be killed;
+//! * [`part`] has small programs for the library's other systems, to be started and killed;
 //! * [`ground`] is a root with claims of such programs in it;
 //! * [`answers`] answers some of the three questions in the place of the real prober;
 //! * [`scripts`] are commands to run in them;
@@ -42,6 +43,7 @@ pub mod ground;
 pub mod guard;
 pub mod intercept;
 pub mod judge;
+pub mod part;
 pub mod processes;
 mod raw;
 pub mod reader;

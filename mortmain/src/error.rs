@@ -36,13 +36,31 @@ pub enum ErrorKind {
     NotStarted,
     /// The claim was given up before.
     Closed,
-    /// A sweep in the background panicked; it did not come to its end.
+    /// What was done in the background, or on another thread, panicked; it did not
+    /// come to its end.
     Panicked,
     /// There is no claim of that name, or it is another user's.
     NoSuchClaim,
     /// There is no stray of that name: it is a claim, no directory, another
     /// user's, or nothing (l8).
     NoSuchStray,
+    /// Locks there may not reach every process that uses the file, so one would
+    /// prove nothing (f3).
+    NoLocks,
+    /// Something that is no regular file stands at the name of a file that is
+    /// needed.
+    Obstructed,
+    /// Every attempt at a lock met somebody who replaced its file.
+    Replaced,
+    /// Somebody else held the lock until the time was over.
+    TimedOut,
+    /// The lock's file was removed or replaced, or its descriptor closed, while the
+    /// lock was held.
+    LockLost,
+    /// The content of a file cannot be understood.
+    Corrupt,
+    /// The content of a file is longer than its limit.
+    TooLarge,
     /// Another system call failed.
     System,
 }
@@ -181,6 +199,18 @@ impl Error {
             (ErrorKind::NoSuchClaim, _) => "give the name as a sweep by the same user tells it",
             (ErrorKind::NoSuchStray, _) => {
                 "give the name of a directory of yours that lies in this root and is no claim"
+            }
+            (ErrorKind::Corrupt, _) => "look at it, and repair it or remove it",
+            (ErrorKind::TooLarge, _) => "look at what wrote it, or raise the limit",
+            (ErrorKind::NoLocks, _) => "choose a directory on a local file system",
+            (ErrorKind::Obstructed, _) => "move it away, or choose another path",
+            (ErrorKind::Replaced, _) => "look for a program that removes or replaces that file",
+            (ErrorKind::TimedOut, _) => {
+                "wait longer, or end its holder: the lock is free when that has died"
+            }
+            (ErrorKind::LockLost, _) => {
+                "look for a program that removes lock files or closes descriptors it did not open; \
+                 what was done under the lock may have been done beside another process"
             }
             (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
             (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",

@@ -65,15 +65,19 @@ mod face;
 mod fskind;
 mod grammar;
 mod life;
+mod lock;
 mod probe;
 mod record;
 mod registry;
 mod remove;
 mod report;
 mod root;
+mod store;
 mod stray;
 mod sweep;
 pub mod sys;
+#[cfg(feature = "host")]
+mod turns;
 mod unclaimed;
 mod verdict;
 mod walk;
@@ -83,7 +87,8 @@ pub use self::error::{Error, ErrorKind};
 pub use self::evidence::{Ended, Evidence, Finding, Hindrance, Obstacle, Seen, User};
 #[cfg(feature = "host")]
 pub use self::face::{
-    BackgroundSweep, Child, Claim, CloseError, Command, Namespace, SweepOptions, Unclaimed,
+    BackgroundSweep, Child, Claim, CloseError, Command, FileLock, FileLockGuard, LockTable,
+    Namespace, Store, SweepOptions, Unclaimed,
 };
 pub use self::fskind::FsKind;
 pub use self::grammar::{ClaimName, Place, Prefix, Random};
@@ -101,8 +106,10 @@ struct Readme;
 /// The protocol over any kernel: what the public face and the lab drive.
 pub mod protocol {
     pub use crate::claim::{Claim, CloseError};
+    pub use crate::lock::{Held, LockFile};
     pub use crate::registry::Started;
     pub use crate::root::Root;
+    pub use crate::store::StoreFile;
     pub use crate::sweep::SweepOptions;
     pub use crate::unclaimed::Unclaimed;
 }

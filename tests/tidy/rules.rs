@@ -60,7 +60,10 @@ impl<'t> Rules<'t> {
 
 /// The letters of the chapters, and of the invariants, with one digit.
 pub(crate) fn is_id(word: &str) -> bool {
-    matches!(word.as_bytes(), [b'c' | b'p' | b'l' | b'r' | b'h' | b'b' | b'S' | b'L', b'1'..=b'9'])
+    matches!(
+        word.as_bytes(),
+        [b'c' | b'p' | b'l' | b'r' | b'h' | b'b' | b'f' | b't' | b'S' | b'L', b'1'..=b'9']
+    )
 }
 
 /// An invariant is what the rules are for; no single place in the code carries it.

@@ -17,6 +17,7 @@ use mortmain::protocol::{Claim, Root, Started, SweepOptions};
 use mortmain::sys::{Ending, Host, HostProgram, Kernel, KernelExt, PathBytes, Pid, Wait};
 use mortmain::{Error, Prefix};
 
+pub(super) use crate::faults::kill_self;
 use crate::faults::{KillAt, Moment, Tapped};
 use crate::raw::fork::fork;
 use crate::tree::Tree;
@@ -193,12 +194,7 @@ fn reap(pid: i32) -> io::Result<Ending> {
     ending.ok_or_else(|| io::Error::other("a wait without limit ended without an ending"))
 }
 
-/// The death of the calling process. Async-signal-safe.
-pub(super) fn kill_self() {
-    kill(rustix::process::getpid());
-}
-
-/// The death of its parent. Async-signal-safe.
+/// The death of the calling process's parent. Async-signal-safe.
 pub(super) fn kill_owner() {
     if let Some(parent) = rustix::process::getppid() {
         kill(parent);

@@ -5,16 +5,20 @@
 
 mod claim;
 mod command;
+mod lock;
+mod store;
 mod sweep;
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use self::claim::{Claim, CloseError};
 pub use self::command::{Child, Command};
+pub use self::lock::{FileLock, FileLockGuard, LockTable};
+pub use self::store::Store;
 pub use self::sweep::{BackgroundSweep, SweepOptions};
 use crate::error::{Error, ErrorKind};
 use crate::evidence::{Obstacle, Seen};
@@ -22,7 +26,7 @@ use crate::grammar::{Prefix, Random};
 use crate::protocol::{self, Root};
 use crate::report::Report;
 use crate::stray::Strays;
-use crate::sys::{Host, Name, PathBytes};
+use crate::sys::{Errno, Host, Name, PathBytes};
 use std::prelude::rust_2024::*;
 
 /// The claims that this process holds, whatever namespace made them: a claim
@@ -40,7 +44,45 @@ fn bytes(path: &Path) -> PathBytes {
 }
 
 fn path_buf(path: PathBytes) -> PathBuf {
-    PathBuf::from(std::ffi::OsString::from_vec(path.0))
+    PathBuf::from(OsString::from_vec(path.0))
+}
+
+/// A path's directory, as the kernel names it, and its last name.
+fn place_of(path: &Path, operation: &'static str) -> Result<(PathBytes, OsString), Error> {
+    let fail = |error: &std::io::Error| {
+        let errno = error.raw_os_error().map_or(Errno::EINVAL, Errno);
+        Error::system(operation, &bytes(path), errno)
+    };
+    let absolute = std::path::absolute(path).map_err(|error| fail(&error))?;
+    let (Some(parent), Some(name)) = (absolute.parent(), absolute.file_name()) else {
+        return Err(Error::system(operation, &bytes(path), Errno::EINVAL));
+    };
+    let parent = std::fs::canonicalize(parent).map_err(|error| fail(&error))?;
+    Ok((bytes(&parent), name.into()))
+}
+
+/// What became of work that the runtime was given to do aside.
+#[cfg(feature = "tokio")]
+fn not_done(operation: &'static str, path: &PathBytes, error: tokio::task::JoinError) -> Error {
+    let (kind, text) = match error.try_into_panic() {
+        Ok(said) => {
+            let said = said
+                .downcast_ref::<&str>()
+                .copied()
+                .map(String::from)
+                .or_else(|| said.downcast_ref::<String>().cloned());
+            let said = said.map_or_else(String::new, |said| std::format!(": {said}"));
+            (ErrorKind::Panicked, std::format!("its code panicked{said}"))
+        }
+        Err(_) => (ErrorKind::System, "the runtime is being shut down".into()),
+    };
+    Error::because(kind, operation, path, text)
+}
+
+/// A name as the seam takes it.
+fn name_in(dir: &PathBytes, name: &OsStr, operation: &'static str) -> Result<Name, Error> {
+    let name = name.as_bytes();
+    Name::new(name).ok_or_else(|| Error::system(operation, &dir.join(name), Errno::ENAMETOOLONG))
 }
 
 /// The claims of one program: a prefix, and the directory that they lie in.

@@ -1,0 +1,71 @@
+//! Small programs for the systems of the library that are no claims: the lab's hidden subcommand
+//! `part`.
+//!
+//! A lock, a store, a passed socket and a test's directory are tried by processes that are killed,
+//! forked and started by others. Each part is one such process, does one thing, and says how it went
+//! in words, a line each; what goes wrong is said on standard error, and is exit code 1.
+//!
+//! Invariant: a part that waits ends with its input.
+
+mod lock;
+mod store;
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use crate::guard::{ChildGuard, SpawnError};
+
+/// Runs the hidden subcommand with the arguments that follow its name.
+#[must_use]
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut args = args.into_iter();
+    let role = args.next().unwrap_or_default();
+    let path = PathBuf::from(args.next().unwrap_or_default());
+    let done = match role.to_str() {
+        Some("lock-hold") => lock::hold(&path),
+        Some("lock-rounds") => lock::rounds(&path),
+        Some("lock-forked") => lock::forked(&path),
+        Some("lock-killed") => lock::killed(&path),
+        Some("store-count") => store::count(&path),
+        Some("store-killed") => store::killed(&path),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such part")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // There is nowhere to tell that standard error is closed.
+            let _written = writeln!(io::stderr(), "mortmain-lab part: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Starts a part of the lab at this path.
+///
+/// # Errors
+///
+/// When it cannot be started.
+pub fn start(lab: &str, role: &str, path: &std::path::Path) -> Result<ChildGuard, SpawnError> {
+    let mut command = Command::new(lab);
+    command.args(["part", role]).arg(path);
+    ChildGuard::spawn_with_stdin(command)
+}
+
+/// Says a line.
+fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{line}")
+}
+
+/// Waits for the end of the input.
+fn wait_for_end() -> io::Result<()> {
+    let mut line = String::new();
+    while io::stdin().lock().read_line(&mut line)? > 0 {}
+    Ok(())
+}
+
+/// What must be; says what it was if it is not.
+fn must(holds: bool, what: impl FnOnce() -> String) -> io::Result<()> {
+    if holds { Ok(()) } else { Err(io::Error::other(what())) }
+}

@@ -1,0 +1,254 @@
+//! What stands at the path: the old content or the new one, and never one that was lost in silence
+//! (t1, t3, t4, t5, t6).
+
+use std::cell::RefCell;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use mortmain::sys::{Call, Errno, Host, Kernel as _};
+use mortmain::{ErrorKind, Store};
+use mortmain_harness::ground::names_in;
+use mortmain_harness::intercept::{Intercept, Moment};
+use mortmain_harness::part;
+
+use crate::support::{LAB, error_of, in_cell, is_free, put, soon, store_at};
+
+#[track_caller]
+fn set(store: &Store, content: &str) {
+    assert!(store.update(|_| Some(content.into())).expect("it can be written"));
+}
+
+#[track_caller]
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).expect("it is there")
+}
+
+#[test]
+fn of_what_many_processes_count_nothing_is_lost() {
+    in_cell(|path| {
+        let mut counters: Vec<_> =
+            (0..8).map(|_| part::start(LAB, "store-count", path).unwrap()).collect();
+        for counter in &mut counters {
+            assert_eq!(counter.lines().next_line(soon(), "that it is ready").unwrap(), "ready");
+        }
+        for counter in &mut counters {
+            counter.close_stdin();
+        }
+        for counter in &mut counters {
+            assert!(counter.wait(soon()).unwrap().success());
+        }
+        assert_eq!(text(path), "160");
+        assert_eq!(names_in(path.parent().unwrap()), ["data", "data.lock"]);
+    });
+}
+
+#[test]
+fn killed_at_any_call_a_writer_leaves_the_old_content_or_the_new_one() {
+    in_cell(|path| {
+        fs::create_dir(path).unwrap();
+        let mut killed = part::start(LAB, "store-killed", path).unwrap();
+        let said = killed.lines().next_line(soon(), "how many have died").unwrap();
+        println!("{said}");
+        let deaths: u32 = said.split(' ').next().and_then(|n| n.parse().ok()).expect(&said);
+        assert!(deaths > 40, "{said}");
+        assert!(killed.wait(soon()).unwrap().success());
+    });
+}
+
+#[test]
+fn a_change_gets_what_the_one_before_it_wrote() {
+    in_cell(|path| {
+        let store = store_at(path);
+        assert_eq!(store.read().unwrap(), None);
+        let written = store.update(|old| {
+            assert_eq!(old, None);
+            Some(b"one".to_vec())
+        });
+        assert!(written.unwrap());
+        let written = store.update(|old| {
+            assert_eq!(old, Some(&b"one"[..]));
+            None
+        });
+        assert!(!written.unwrap(), "there was nothing to write");
+        assert_eq!(store.read().unwrap().as_deref(), Some(&b"one"[..]));
+        assert!(is_free(path));
+    });
+}
+
+#[test]
+fn a_change_reads_what_stands_there_when_it_has_the_lock() {
+    in_cell(|path| {
+        let store = store_at(path);
+        set(&store, "before");
+        let guard = store.lock().lock().unwrap();
+        let other = store.clone();
+        let changes = std::thread::spawn(move || {
+            other.update(|old| Some([old.unwrap_or_default(), b", after"].concat()))
+        });
+        // It may come to the lock at any moment from here on; whenever that is, it waits.
+        fs::write(path, "meanwhile").unwrap();
+        guard.unlock().unwrap();
+        changes.join().unwrap().unwrap();
+        assert_eq!(text(path), "meanwhile, after");
+    });
+}
+
+#[test]
+fn a_change_that_panics_has_changed_nothing_and_lets_go() {
+    in_cell(|path| {
+        let store = store_at(path);
+        set(&store, "old");
+        let panics = catch_unwind(AssertUnwindSafe(|| store.update(|_| panic!("on purpose"))));
+        assert!(panics.is_err(), "it goes on to whoever called");
+        assert!(is_free(path));
+        assert_eq!(text(path), "old");
+        set(&store, "new");
+    });
+}
+
+#[test]
+fn a_write_that_finds_no_room_leaves_the_old_content_and_nothing_beside_it() {
+    in_cell(|path| {
+        put(&Host, path, b"old").unwrap();
+        for which in ["create-file", "write", "sync", "rename"] {
+            // The directory is asked for last, when the new content stands.
+            let kernel = Intercept::refusing(Host, Errno::ENOSPC, move |call| call.word() == which);
+            let (kind, said) = error_of(put(&kernel, path, b"new"));
+            assert_eq!(kind, ErrorKind::NoSpace, "{which}: {said}");
+            assert_eq!(text(path), "old", "{which}");
+            assert_eq!(names_in(path.parent().unwrap()), ["data", "data.lock"], "{which}");
+            assert!(is_free(path));
+        }
+    });
+}
+
+#[test]
+fn a_write_in_parts_is_written_to_its_end() {
+    in_cell(|path| {
+        let adversary = |call: &Call, moment: Moment| match call {
+            Call::Write { fd, offset, bytes } if moment == Moment::Before => {
+                let part = bytes[..1].into();
+                Some(Host.call(Call::Write { fd: *fd, offset: *offset, bytes: part }))
+            }
+            _ => None,
+        };
+        let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+        put(&kernel, path, b"in five parts").unwrap();
+        assert_eq!(text(path), "in five parts");
+    });
+}
+
+#[test]
+fn the_file_keeps_its_mode() {
+    in_cell(|path| {
+        let store = store_at(path);
+        let mode = || fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        set(&store, "new");
+        assert_eq!(mode(), 0o600);
+        for other in [0o644, 0o400] {
+            fs::set_permissions(path, Permissions::from_mode(other)).unwrap();
+            set(&store, "newer");
+            assert_eq!(mode(), other);
+        }
+    });
+}
+
+fn numbers(path: &Path) -> Store {
+    store_at(path).valid_if(|content| match content.iter().all(u8::is_ascii_digit) {
+        true => Ok(()),
+        false => Err("it is no number".into()),
+    })
+}
+
+#[test]
+fn a_content_that_cannot_be_understood_is_told_and_kept_aside() {
+    in_cell(|path| {
+        let store = numbers(path);
+        let aside = PathBuf::from(format!("{}.corrupt", path.display()));
+        fs::write(path, "half a numb").unwrap();
+        let (kind, said) = error_of(store.read());
+        assert_eq!(kind, ErrorKind::Corrupt);
+        let expected = format!(
+            "cannot read {}: it is no number; look at it, and repair it or remove it",
+            path.display()
+        );
+        assert_eq!(said, expected);
+        assert_eq!(text(path), "half a numb", "reading changes nothing");
+        let (kind, said) = error_of(store.update(|_| panic!("it must not be asked")));
+        assert_eq!(kind, ErrorKind::Corrupt);
+        assert!(said.contains("it is no number; it is kept as data.corrupt"), "{said}");
+        assert_eq!(text(&aside), "half a numb");
+        assert!(is_free(path));
+        set(&store, "1");
+        // The one that was kept may be the only good copy.
+        fs::write(path, "another").unwrap();
+        for _ in 0..2 {
+            let (kind, said) = error_of(store.update(|_| Some(b"2".to_vec())));
+            assert_eq!(kind, ErrorKind::Corrupt);
+            assert!(said.contains("it stays, because there is already data.corrupt"), "{said}");
+            assert_eq!((text(path).as_str(), text(&aside).as_str()), ("another", "half a numb"));
+        }
+    });
+}
+
+#[test]
+fn a_content_that_would_be_refused_is_not_written() {
+    in_cell(|path| {
+        let store = numbers(path);
+        set(&store, "1");
+        let (kind, said) = error_of(store.update(|_| Some(b"two".to_vec())));
+        assert_eq!(kind, ErrorKind::Corrupt);
+        assert!(said.contains("the new content is refused, and not written"), "{said}");
+        assert_eq!(text(path), "1");
+    });
+}
+
+#[test]
+fn a_content_over_the_limit_is_neither_read_nor_written() {
+    in_cell(|path| {
+        let store = store_at(path).bytes_max(4);
+        set(&store, "four");
+        let (kind, said) = error_of(store.update(|_| Some(b"five!".to_vec())));
+        assert_eq!(kind, ErrorKind::TooLarge, "{said}");
+        assert_eq!(text(path), "four");
+        fs::write(path, "five!").unwrap();
+        let (kind, said) = error_of(store.read());
+        assert_eq!(kind, ErrorKind::TooLarge, "{said}");
+    });
+}
+
+#[test]
+fn what_is_no_file_is_neither_read_nor_replaced() {
+    in_cell(|path| {
+        let plant: [&dyn Fn(); 3] =
+            [&|| symlink("elsewhere", path).unwrap(), &|| fs::create_dir(path).unwrap(), &|| {
+                nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap()
+            }];
+        for plant in plant {
+            plant();
+            let store = store_at(path);
+            let (kind, said) = error_of(store.read());
+            assert_eq!(kind, ErrorKind::Obstructed, "{said}");
+            let (kind, said) = error_of(put(&Host, path, b"new"));
+            assert_eq!(kind, ErrorKind::Obstructed, "{said}");
+            let removed = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+            removed.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_change_beside_another_one_is_told() {
+    in_cell(|path| {
+        let store = store_at(path);
+        let (kind, said) = error_of(store.update(|_| {
+            fs::remove_file(path.with_extension("lock")).unwrap();
+            Some(b"new".to_vec())
+        }));
+        assert_eq!(kind, ErrorKind::LockLost, "{said}");
+        assert_eq!(text(path), "new");
+    });
+}

@@ -1,0 +1,220 @@
+//! The lock that dies with its holder, in the simulated kernel: the code that ships,
+//! every order of steps and kills.
+//!
+//! Three processes want one lock, and some of them remove or replace its file while
+//! they have it, as programs do that tidy up after themselves. No two may have it at
+//! once, and whoever asks when everybody is dead gets it at once. With a rule switched
+//! off by a kernel put around the real one, the same search finds what it is for.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use mortmain::protocol::LockFile;
+use mortmain::sys::{Answer, Call, ChildPlan, Handle, Kernel, KernelExt, Name, Pid, Reply};
+use mortmain_harness::ArenaAllocator;
+use mortmain_harness::explore::{Bounds, Choice, Counterexample, Failure, Setup, Verdict, exhaust};
+use mortmain_harness::simulated::{Programs, WorldKernel};
+use mortmain_harness::world::request::Command;
+use mortmain_harness::world::{Rules, World};
+
+#[global_allocator]
+static ALLOCATOR: ArenaAllocator = ArenaAllocator;
+
+const BOUNDS: Bounds = Bounds { states_max: 2_000_000 };
+
+/// What a process does while it has the lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Manner {
+    /// It works.
+    Works,
+    /// It removes the lock's file.
+    Removes,
+    /// It puts another file in its place.
+    Replaces,
+    /// It does so without asking for the lock.
+    RemovesUnasked,
+}
+
+/// The rule that is switched off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Without {
+    Nothing,
+    /// Whoever asks is told that the lock is free.
+    F1,
+    /// What was locked is taken for what is at the name.
+    F2,
+}
+
+/// A kernel that keeps a rule from working.
+#[derive(Clone)]
+struct Blind {
+    inner: WorldKernel,
+    without: Without,
+    locked: Rc<Cell<Option<Handle>>>,
+}
+
+impl Kernel for Blind {
+    type Program = Command;
+
+    fn call(&self, call: Call) -> Answer<Reply> {
+        match (self.without, &call) {
+            (Without::F1, Call::Lock { .. }) => return Ok(Reply::Done),
+            (Without::F2, Call::Lock { fd }) => self.locked.set(Some(*fd)),
+            (Without::F2, Call::StatAt { .. }) => {
+                if let Some(fd) = self.locked.get() {
+                    return self.inner.call(Call::Stat { fd });
+                }
+            }
+            _ => {}
+        }
+        self.inner.call(call)
+    }
+
+    fn spawn(&self, program: &mut Command, plan: &ChildPlan) -> Answer<Pid> {
+        self.inner.spawn(program, plan)
+    }
+}
+
+const LOCK: &str = "ledger.lock";
+const OTHER: &str = "other";
+
+fn lock_file<K: Kernel>(kernel: &K) -> LockFile<K> {
+    LockFile::open(kernel, &World::root_path(), Name::fixed(LOCK)).expect("the root is there")
+}
+
+/// What is done under the lock, or past it.
+fn work(world: &WorldKernel, manner: Manner) {
+    let root = world.open_root(&World::root_path()).expect("the root is there");
+    let (lock, other) = (Name::fixed(LOCK), Name::fixed(OTHER));
+    // Where another one has the lock as well, these may fail, and that is found otherwise.
+    let _done = match manner {
+        Works => root.stat_at(&lock).map(drop),
+        Removes | RemovesUnasked => root.unlink(&lock),
+        Replaces => root.create_file(&other).and_then(|_| root.rename(&other, &lock)),
+    };
+}
+
+/// Takes the lock, if it gets it in two attempts. Undisturbed, no attempt fails.
+fn contender(world: &WorldKernel, manner: Manner, without: Without) -> i32 {
+    let kernel = Blind { inner: world.clone(), without, locked: Rc::default() };
+    if manner == RemovesUnasked {
+        work(world, manner);
+        return 0;
+    }
+    let lock = lock_file(&kernel);
+    for _ in 0..2 {
+        match lock.attempt() {
+            Ok(None) => world.pause(1).expect("it cannot fail"),
+            Err(error) => panic!("{error}"),
+            Ok(Some(held)) => {
+                world.alone(true);
+                work(world, manner);
+                world.alone(false);
+                // It says so if the file was removed, by this one too.
+                let _told = held.unlock();
+                return 0;
+            }
+        }
+    }
+    3
+}
+
+/// Everybody is dead: the lock is free at once, and there is nothing but its file. (What one that
+/// replaces it had beside it when it was killed is its own.)
+fn last(world: &WorldKernel) -> i32 {
+    let lock = lock_file(world);
+    let Ok(Some(held)) = lock.attempt() else { panic!("a dead process has the lock") };
+    let root = world.open_root(&World::root_path()).expect("the root is there");
+    root.unlink(&Name::fixed(LOCK)).expect("it is locked, so it is there");
+    let _mine = root.unlink(&Name::fixed(OTHER));
+    let _told = held.unlock();
+    0
+}
+
+fn setup(manners: [Manner; 3], kills: u32, without: Without) -> Setup {
+    let mut programs = Programs::default();
+    let starts = manners
+        .map(|manner| programs.add("contender", move |world| contender(world, manner, without)));
+    let last = programs.add("last", last);
+    Setup {
+        rules: Rules::default(),
+        programs,
+        starts: starts.into(),
+        last,
+        kills,
+        failures: 0,
+        errnos: Vec::new(),
+        merge: true,
+        calls_max: 1_000,
+    }
+}
+
+#[track_caller]
+fn check_holds(manners: [Manner; 3], kills: u32) {
+    let exploration = exhaust(&setup(manners, kills, Without::Nothing), &BOUNDS);
+    match &exploration.verdict {
+        Verdict::Holds => println!("{manners:?}, {kills} kills\n    {}", exploration.counts),
+        Verdict::Found(found) => panic!("{manners:?}\n{found}"),
+        other => panic!("{manners:?}: {other:?}, {}", exploration.counts),
+    }
+    assert!(exploration.counts.recoveries > 1, "{}", exploration.counts);
+    assert_eq!(ArenaAllocator::spilled_bytes(), 0, "an arena is too small");
+}
+
+#[track_caller]
+fn check_finds(manners: [Manner; 3], without: Without) -> Counterexample {
+    let exploration = exhaust(&setup(manners, 0, without), &BOUNDS);
+    let Verdict::Found(found) = exploration.verdict else {
+        panic!("{without:?}: {:?}, {}", exploration.verdict, exploration.counts);
+    };
+    println!("{manners:?}, without {without:?}\n{found}");
+    let Failure::Violation(violation) = &found.failure else { panic!("{found}") };
+    assert_eq!(violation.property(), "alone", "{found}");
+    *found
+}
+
+use Manner::{Removes, RemovesUnasked, Replaces, Works};
+
+#[test]
+fn of_three_that_want_a_lock_one_has_it_whoever_is_killed() {
+    check_holds([Works, Works, Works], 2);
+}
+
+#[test]
+fn a_file_that_its_holder_removes_gives_the_lock_to_nobody_twice() {
+    check_holds([Removes, Works, Works], 2);
+    check_holds([Removes, Removes, Works], 1);
+}
+
+#[test]
+fn a_file_that_its_holder_replaces_gives_the_lock_to_nobody_twice() {
+    check_holds([Replaces, Works, Works], 2);
+    check_holds([Replaces, Removes, Works], 1);
+}
+
+#[test]
+fn without_the_kernels_lock_two_have_it_at_once() {
+    check_finds([Works, Works, Works], Without::F1);
+}
+
+/// One removes the file and lets go; another has opened it before, and locks what nobody else
+/// will ever find; a third makes the file anew.
+#[test]
+fn without_the_comparison_two_have_a_lock_whose_file_was_removed() {
+    let found = check_finds([Removes, Works, Works], Without::F2);
+    let mut who: Vec<Pid> = Vec::new();
+    for choice in &found.schedule {
+        if let Choice::Step(pid) = choice {
+            who.push(*pid);
+        }
+    }
+    for pid in [10, 20, 30] {
+        assert!(who.contains(&Pid(pid)), "{found}");
+    }
+}
+
+/// What no lock on a file can prevent, and what the documentation says.
+#[test]
+fn who_removes_the_file_unasked_breaks_a_lock_that_is_held() {
+    check_finds([RemovesUnasked, Works, Works], Without::Nothing);
+}
