@@ -34,6 +34,8 @@ mod names;
 mod processes;
 #[path = "tidy/rules.rs"]
 mod rules;
+#[path = "tidy/sandbox_tags.rs"]
+mod sandbox_tags;
 #[path = "tidy/scripts.rs"]
 mod scripts;
 #[path = "tidy/words.rs"]

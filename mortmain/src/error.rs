@@ -61,6 +61,10 @@ pub enum ErrorKind {
     Corrupt,
     /// The content of a file is longer than its limit.
     TooLarge,
+    /// No sockets were passed to this process, or not as they have to be.
+    NotActivated,
+    /// Somebody has the directory of this tag.
+    TagInUse,
     /// Another system call failed.
     System,
 }
@@ -202,6 +206,14 @@ impl Error {
             }
             (ErrorKind::Corrupt, _) => "look at it, and repair it or remove it",
             (ErrorKind::TooLarge, _) => "look at what wrote it, or raise the limit",
+            (ErrorKind::NotActivated, _) => {
+                "let the launcher exec this program, or set LISTEN_PID and LISTEN_FDS in the child \
+                 just before its exec; a launcher that passes no sockets sets neither, and the \
+                 program has to open its own"
+            }
+            (ErrorKind::TagInUse, _) => {
+                "give each user a tag of its own, or wait until the other one has ended"
+            }
             (ErrorKind::NoLocks, _) => "choose a directory on a local file system",
             (ErrorKind::Obstructed, _) => "move it away, or choose another path",
             (ErrorKind::Replaced, _) => "look for a program that removes or replaces that file",

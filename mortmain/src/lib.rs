@@ -72,6 +72,7 @@ mod registry;
 mod remove;
 mod report;
 mod root;
+mod sandbox;
 mod store;
 mod stray;
 mod sweep;
@@ -86,9 +87,12 @@ pub use self::claim::Closed;
 pub use self::error::{Error, ErrorKind};
 pub use self::evidence::{Ended, Evidence, Finding, Hindrance, Obstacle, Seen, User};
 #[cfg(feature = "host")]
+#[doc(hidden)]
+pub use self::face::SandboxSite;
+#[cfg(feature = "host")]
 pub use self::face::{
     BackgroundSweep, Child, Claim, CloseError, Command, FileLock, FileLockGuard, LockTable,
-    Namespace, Store, SweepOptions, Unclaimed,
+    Namespace, Sandbox, Store, SweepOptions, Unclaimed, activation,
 };
 pub use self::fskind::FsKind;
 pub use self::grammar::{ClaimName, Place, Prefix, Random};
@@ -109,6 +113,7 @@ pub mod protocol {
     pub use crate::lock::{Held, LockFile};
     pub use crate::registry::Started;
     pub use crate::root::Root;
+    pub use crate::sandbox::Sandbox;
     pub use crate::store::StoreFile;
     pub use crate::sweep::SweepOptions;
     pub use crate::unclaimed::Unclaimed;

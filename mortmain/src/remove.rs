@@ -94,8 +94,7 @@ impl<'s, K: Kernel> Condemned<'s, K> {
     /// lets it give its own directories their mode back where it cannot look
     /// otherwise.
     pub(crate) fn look(&self, unseal: bool) -> Option<Obstacle> {
-        let mut look = Look { me: self.me, top: Some(self.dir.raw()), unseal };
-        Walk::run(self.dir, &[], &mut look).stopped_by
+        look(self.dir, self.me, unseal)
     }
 
     /// Takes the claim out of its users' sight; answers the name it has then.
@@ -203,8 +202,7 @@ impl<'s, K: Kernel> Condemned<'s, K> {
     /// Removes everything in the claim but what `skip` names; answers what
     /// stayed.
     fn clear(&self, skip: &[&str]) -> Option<Removal> {
-        let mut empty = Empty { me: self.me };
-        let told = Walk::run(self.dir, skip, &mut empty).told;
+        let told = empty(self.dir, self.me, skip);
         (!told.is_empty()).then_some(Removal::Partial(told))
     }
 
@@ -258,8 +256,27 @@ pub(crate) fn look_at_stray<K: Kernel>(
     if has_record(dir) {
         return Some(here(Hindrance::Claim));
     }
-    let mut look = Look { me, top: None, unseal };
+    Walk::run(dir, &[], &mut Look { me, top: None, unseal }).stopped_by
+}
+
+/// Empties a directory whose lock we hold, by the rules of a removal. Answers what
+/// stood in the way.
+pub(crate) fn wipe<K: Kernel>(dir: &Fd<K>, me: &Identity) -> Result<(), Obstacle> {
+    match look(dir, me, true).or_else(|| empty(dir, me, &[]).into_iter().next()) {
+        Some(obstacle) => Err(obstacle),
+        None => Ok(()),
+    }
+}
+
+/// Looks for what forbids that a directory is emptied, without touching anything.
+fn look<K: Kernel>(dir: &Fd<K>, me: &Identity, unseal: bool) -> Option<Obstacle> {
+    let mut look = Look { me, top: Some(dir.raw()), unseal };
     Walk::run(dir, &[], &mut look).stopped_by
+}
+
+/// Removes everything in a directory but what `skip` names; answers what stayed.
+fn empty<K: Kernel>(dir: &Fd<K>, me: &Identity, skip: &[&str]) -> Vec<Obstacle> {
+    Walk::run(dir, skip, &mut Empty { me }).told
 }
 
 pub(crate) fn here(what: Hindrance) -> Obstacle {

@@ -62,7 +62,10 @@ impl<'t> Rules<'t> {
 pub(crate) fn is_id(word: &str) -> bool {
     matches!(
         word.as_bytes(),
-        [b'c' | b'p' | b'l' | b'r' | b'h' | b'b' | b'f' | b't' | b'S' | b'L', b'1'..=b'9']
+        [
+            b'c' | b'p' | b'l' | b'r' | b'h' | b'b' | b'f' | b't' | b'a' | b'x' | b'S' | b'L',
+            b'1'..=b'9'
+        ]
     )
 }
 

@@ -1,19 +1,18 @@
 //! Processes that want a lock.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mortmain::protocol::LockFile;
-use mortmain::sys::{Ending, Host, Kernel, KernelExt as _, Name, PathBytes, Pid, Wait};
+use mortmain::sys::{Host, Kernel, Name, PathBytes};
 use mortmain::{Error, FileLock, LockTable};
 
-use super::{must, say, wait_for_end};
+use super::{ends_well, in_child, must, say, wait_for_end};
 use crate::faults::kill_everywhere;
-use crate::raw::fork::fork;
 
 /// Longer than anything here takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -77,21 +76,6 @@ pub(super) fn forked(path: &Path) -> io::Result<()> {
     guard.unlock()?;
     ends_well(waits, "waits for it")?;
     say("as it should be")
-}
-
-fn in_child(mut work: impl FnMut() -> io::Result<()>) -> io::Result<i32> {
-    fork(|| match work() {
-        Ok(()) => 0,
-        Err(error) => {
-            let _told = writeln!(io::stderr(), "a forked child: {error}");
-            1
-        }
-    })
-}
-
-fn ends_well(pid: i32, what: &str) -> io::Result<()> {
-    let ending = Host.reap(Pid(pid), Wait::Forever)?;
-    must(ending == Some(Ending::Exited(0)), || format!("a child that {what} ended so: {ending:?}"))
 }
 
 /// Dies at every call of taking the lock and giving it back; whoever asks next has it at once.

@@ -7,7 +7,9 @@
 //!
 //! Invariant: a part that waits ends with its input.
 
+mod activation;
 mod lock;
+mod sandbox;
 mod store;
 
 use std::ffi::OsString;
@@ -15,7 +17,10 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+use mortmain::sys::{Ending, Host, KernelExt as _, Pid, Wait};
+
 use crate::guard::{ChildGuard, SpawnError};
+use crate::raw::fork::fork;
 
 /// Runs the hidden subcommand with the arguments that follow its name.
 #[must_use]
@@ -28,6 +33,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some("lock-rounds") => lock::rounds(&path),
         Some("lock-forked") => lock::forked(&path),
         Some("lock-killed") => lock::killed(&path),
+        Some("adopt") => activation::adopt(&path),
+        Some("serve") => activation::serve(),
+        Some("sandbox-suite") => sandbox::suite(),
+        Some("sandbox-hold") => sandbox::hold(),
+        Some("sandbox-static") => sandbox::never_dropped(),
+        Some("sandbox-forked") => sandbox::forked(),
         Some("store-count") => store::count(&path),
         Some("store-killed") => store::killed(&path),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such part")),
@@ -63,6 +74,23 @@ fn wait_for_end() -> io::Result<()> {
     let mut line = String::new();
     while io::stdin().lock().read_line(&mut line)? > 0 {}
     Ok(())
+}
+
+/// Does something in a forked child; answers its pid.
+fn in_child(mut work: impl FnMut() -> io::Result<()>) -> io::Result<i32> {
+    fork(|| match work() {
+        Ok(()) => 0,
+        Err(error) => {
+            let _told = writeln!(io::stderr(), "a forked child: {error}");
+            1
+        }
+    })
+}
+
+/// Waits for a forked child, which must not have failed.
+fn ends_well(pid: i32, what: &str) -> io::Result<()> {
+    let ending = Host.reap(Pid(pid), Wait::Forever)?;
+    must(ending == Some(Ending::Exited(0)), || format!("a child that {what} ended so: {ending:?}"))
 }
 
 /// What must be; says what it was if it is not.

@@ -3,9 +3,11 @@
 //! The only part of the crate with a static, a lock or a thread. It adds no
 //! rule of its own.
 
+pub mod activation;
 mod claim;
 mod command;
 mod lock;
+mod sandbox;
 mod store;
 mod sweep;
 
@@ -18,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use self::claim::{Claim, CloseError};
 pub use self::command::{Child, Command};
 pub use self::lock::{FileLock, FileLockGuard, LockTable};
+pub use self::sandbox::{Sandbox, Site as SandboxSite};
 pub use self::store::Store;
 pub use self::sweep::{BackgroundSweep, SweepOptions};
 use crate::error::{Error, ErrorKind};

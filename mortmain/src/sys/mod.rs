@@ -38,6 +38,8 @@ pub(crate) use self::child::OTHER_USER;
 pub use self::child::{ChildIdentity, ChildKernel, ChildPlan, IdName, child_part};
 pub use self::errno::Errno;
 #[cfg(feature = "host")]
+pub(crate) use self::host::activation;
+#[cfg(feature = "host")]
 pub use self::host::{Host, HostChild, HostProgram};
 pub use self::name::{Name, PathBytes};
 pub use self::sought::Sought;

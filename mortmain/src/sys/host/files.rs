@@ -17,7 +17,7 @@ use nix::unistd::{UnlinkatFlags, Whence};
 use rustix::fs::{FileType, FlockOperation, RawDir};
 
 use super::child::{ABOVE_STDIO, LINK_TEXT_BYTES_MAX};
-use super::{IntoAnswer as _, proc, raw};
+use super::{IntoAnswer as _, passed, proc, raw};
 use crate::sys::{Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, PathBytes, Pid, Stat};
 
 /// Of everything that is opened.
@@ -79,6 +79,12 @@ fn hand_out(fd: OwnedFd) -> Answer<Handle> {
     // the child's own stdin is put there before the child's part runs.
     if fd.as_raw_fd() < ABOVE_STDIO {
         let above = FcntlArg::F_DUPFD_CLOEXEC(ABOVE_STDIO);
+        return nix::fcntl::fcntl(&fd, above).answer().map(Handle);
+    }
+    // CHECK(a6-not-among-passed): where fewer sockets were passed than it was said, a lease would be
+    // looked at for one.
+    if fd.as_raw_fd() < passed::lowest() {
+        let above = FcntlArg::F_DUPFD_CLOEXEC(passed::lowest());
         return nix::fcntl::fcntl(&fd, above).answer().map(Handle);
     }
     Ok(Handle(fd.into_raw_fd()))

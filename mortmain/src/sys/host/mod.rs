@@ -18,9 +18,11 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("the feature `host` is for Linux; the protocol alone builds without it, anywhere");
 
+pub(crate) mod activation;
 mod child;
 mod files;
 mod identity;
+mod passed;
 mod proc;
 mod processes;
 mod raw;

@@ -9,7 +9,7 @@
 )]
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::Arc;
@@ -33,6 +33,23 @@ pub(super) fn borrow<'fd>(handle: Handle) -> Answer<BorrowedFd<'fd>> {
     // the owner of the handle, an `Fd` of the seam that cannot be dropped while it is borrowed for
     // the call; a caller that makes numbers up reaches a wrong file, but no memory.
     Ok(unsafe { BorrowedFd::borrow_raw(handle.0) })
+}
+
+/// Takes over a descriptor that another process has opened for this one and passed to it.
+///
+/// Only for one that is open, and that nobody else in this process has taken: it is
+/// closed with the value.
+///
+/// # Errors
+/// `EBADF` for a negative number.
+pub(super) fn take_over(handle: Handle) -> Answer<OwnedFd> {
+    if handle.0 < 0 {
+        return Err(Errno::EBADF);
+    }
+    // SAFETY: the number is not -1. That it is open, and has no other owner, is up to the caller,
+    // who has asked the kernel what it is, and takes what was passed once in the life of the
+    // process.
+    Ok(unsafe { OwnedFd::from_raw_fd(handle.0) })
 }
 
 /// Makes a command line do the child's part of a spawn as the first of its
