@@ -29,6 +29,11 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Beside claims there are, for the same programs: [`FileLock`], a lock on a file's
+//! name that dies with its holder; [`Store`], a file that is changed as a whole;
+//! [`activation`], the sockets that a service manager passes; and [`Sandbox`],
+//! directories for tests that do not pile up.
+//!
 //! # What it promises
 //!
 //! A claim is not removed while its owner, or a command that was started

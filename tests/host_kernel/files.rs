@@ -363,3 +363,24 @@ fn a_directory_of_another_user_is_not_unsealed() {
         assert_eq!((stat.mode, stat.uid), (0o500, 4242));
     });
 }
+
+/// The same as of the simulated kernel.
+#[test]
+fn a_file_keeps_what_was_written_and_a_read_ends_with_it() {
+    in_cell(|| {
+        let place = Place::new();
+        let file = place.dir.create_file(&name("f")).expect("the name is free");
+        assert_eq!(file.read(0, 9), Ok(vec![]));
+        for (offset, text) in [(0, &b"abc"[..]), (2, b"CD"), (6, b"x")] {
+            assert_eq!(file.write(offset, text), Ok(text.len() as u64));
+        }
+        assert_eq!(file.read(0, 9), Ok(b"abCD\0\0x".into()));
+        assert_eq!(file.read(3, 2), Ok(b"D\0".into()));
+        assert_eq!(file.read(7, 2), Ok(vec![]));
+        assert_eq!(place.dir.read(0, 1), Err(Errno::EISDIR));
+        assert_eq!((file.sync(), place.dir.sync()), (Ok(()), Ok(())));
+        let opened = place.dir.open_file(&name("f")).expect("it is there");
+        assert_eq!(opened.read(0, 4), Ok(b"abCD".into()));
+        assert_eq!(opened.write(0, b"y"), Err(Errno::EBADF), "it was opened to be read");
+    });
+}

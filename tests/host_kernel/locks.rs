@@ -1,6 +1,6 @@
 //! `flock` on the real kernel.
 
-use mortmain::sys::{Errno, Fd, Host, Probed};
+use mortmain::sys::{Errno, Fd, Host, Pid, Probed};
 
 use crate::support::{Place, in_cell, name, open_root};
 
@@ -59,5 +59,19 @@ fn to_ask_for_a_lock_that_is_held_does_not_give_it_back() {
         assert_eq!(Probed::ask(asking).err(), Some(Errno::EAGAIN));
         let [again, _] = two_descriptions(&place);
         assert_eq!(again.lock(), Err(Errno::EAGAIN));
+    });
+}
+
+#[test]
+fn the_holder_of_a_lock_is_told_by_its_number() {
+    in_cell(|| {
+        let place = Place::new();
+        let [held, asking] = two_descriptions(&place);
+        assert_eq!(asking.lock_holder(), Ok(None));
+        assert_eq!(held.lock(), Ok(()));
+        let me = i32::try_from(std::process::id()).expect("it is a pid");
+        assert_eq!(asking.lock_holder(), Ok(Some(Pid(me))));
+        assert_eq!(held.unlock(), Ok(()));
+        assert_eq!(asking.lock_holder(), Ok(None));
     });
 }

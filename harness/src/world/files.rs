@@ -49,6 +49,8 @@ pub(super) struct OpenFile {
     inode: InodeId,
     /// How many descriptors refer to it, in all processes.
     refs: u32,
+    /// Whether it was opened to be written to, as well.
+    writable: bool,
     /// The last name that a listing through it has given.
     listed: Option<Name>,
 }
@@ -161,7 +163,7 @@ impl World {
 
     /// Opens an inode: a new description, with one descriptor to come.
     pub(super) fn open(&mut self, id: FileId, inode: InodeId) {
-        self.files.insert(id, OpenFile { inode, refs: 1, listed: None });
+        self.files.insert(id, OpenFile { inode, refs: 1, writable: false, listed: None });
     }
 
     pub(super) fn open_path(&self, path: &PathBytes) -> Answer<InodeId> {
@@ -266,6 +268,11 @@ impl World {
         Ok(Reply::Done)
     }
 
+    /// What was just made may be written to.
+    pub(super) fn make_writable(&mut self, file: FileId) {
+        self.files.update(file, |file| file.writable = true);
+    }
+
     /// Whoever opened the description that holds the lock.
     pub(super) fn lock_holder(&self, file: FileId) -> Answer<Reply> {
         let lock = self.inode(self.open_file(file).inode).lock;
@@ -282,7 +289,9 @@ impl World {
     }
 
     pub(super) fn write(&mut self, file: FileId, offset: u64, new: &[u8]) -> Answer<Reply> {
-        let inode = self.open_file(file).inode;
+        let OpenFile { inode, writable: true, .. } = *self.open_file(file) else {
+            return Err(Errno::EBADF);
+        };
         // OK because no file here is as long as that.
         let (from, end) = (offset as usize, offset as usize + new.len());
         let now = self.now;

@@ -313,7 +313,11 @@ impl World {
             }
             Call::CreateFile { dir, name } => {
                 let inode = self.make_named(pid, *dir, name, Node::File(Box::default()))?;
-                self.open_for(pid, inode)
+                let reply = self.open_for(pid, inode)?;
+                if let Reply::Handle(fd) = reply {
+                    self.make_writable(self.file_of(pid, fd)?);
+                }
+                Ok(reply)
             }
             Call::Close { fd } => self.close(pid, *fd),
             Call::Stat { fd } => self.stat(self.file_of(pid, *fd)?),

@@ -518,6 +518,9 @@ fn a_file_keeps_what_was_written_and_a_read_ends_with_it() {
     let directory = Call::Read { fd: dir, offset: 0, len: 1 };
     assert_eq!(call(&mut world, ONE, directory), Err(Errno::EISDIR));
     assert_eq!(call(&mut world, ONE, Call::Sync { fd: file }), Ok(Reply::Done));
+    let opened = open(&mut world, ONE, Call::OpenFile { dir, name: name("f") });
+    let write = Call::Write { fd: opened, offset: 0, bytes: b"y"[..].into() };
+    assert_eq!(call(&mut world, ONE, write), Err(Errno::EBADF), "it was opened to be read");
 }
 
 #[test]

@@ -22,6 +22,17 @@ use crate::sys::{Errno, Host, Name};
 /// that is never dropped. A pid, a time or a random number in the path would leave one
 /// for every run.
 ///
+/// It takes the place of a helper such as this one, which leaves a directory for every
+/// run that is killed, and for every static that holds one, in a place that fills up:
+///
+/// ```no_run
+/// fn scratch(test: &str) -> std::path::PathBuf {
+///     let dir = std::env::temp_dir().join(format!("{test}-{}", std::process::id()));
+///     std::fs::create_dir_all(&dir).unwrap();
+///     dir
+/// }
+/// ```
+///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let sandbox = mortmain::sandbox!("parses-its-own-output")?;
@@ -85,14 +96,14 @@ macro_rules! __sandbox_site {
 ///
 /// # Errors
 /// As a `Result<Sandbox, Error>`:
-/// * [`ErrorKind::TagInUse`](crate::ErrorKind::TagInUse): another place has it, or the
+/// * [`ErrorKind::TagInUse`]: another place has it, or the
 ///   same one in another process. The message names both.
-/// * [`ErrorKind::Obstructed`](crate::ErrorKind::Obstructed): something stands there
+/// * [`ErrorKind::Obstructed`]: something stands there
 ///   that must not be removed: a mount, a directory that somebody has locked, another
 ///   user's directory.
-/// * [`ErrorKind::InvalidPrefix`](crate::ErrorKind::InvalidPrefix): it is no tag.
-/// * [`ErrorKind::NoSpace`](crate::ErrorKind::NoSpace),
-///   [`ErrorKind::System`](crate::ErrorKind::System).
+/// * [`ErrorKind::InvalidPrefix`]: it is no tag.
+/// * [`ErrorKind::NoSpace`],
+///   [`ErrorKind::System`].
 #[macro_export]
 macro_rules! sandbox {
     ($tag:literal) => {
@@ -106,7 +117,7 @@ macro_rules! sandbox {
 ///
 /// # Errors
 /// As [`sandbox!`](crate::sandbox!); and
-/// [`ErrorKind::Obstructed`](crate::ErrorKind::Obstructed) where the temporary directory
+/// [`ErrorKind::Obstructed`] where the temporary directory
 /// lies in a work tree itself.
 #[macro_export]
 macro_rules! detached_sandbox {
