@@ -13,6 +13,7 @@ use mortmain::protocol::LockFile;
 use mortmain::sys::{Answer, Call, ChildPlan, Handle, Kernel, KernelExt, Name, Pid, Reply};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{Bounds, Choice, Counterexample, Failure, Setup, Verdict, exhaust};
+use mortmain_harness::judge::Judged;
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::request::Command;
 use mortmain_harness::world::{Rules, World};
@@ -146,6 +147,9 @@ fn setup(manners: [Manner; 3], kills: u32, without: Without) -> Setup {
         errnos: Vec::new(),
         merge: true,
         calls_max: 1_000,
+        judged: Judged::All,
+        waits: 0,
+        rest_seconds: 0,
     }
 }
 

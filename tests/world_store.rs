@@ -10,6 +10,7 @@ use mortmain::protocol::StoreFile;
 use mortmain::sys::{Answer, Call, ChildPlan, Kernel, KernelExt, Name, Pid, Reply};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{Bounds, Exploration, Setup, Verdict, exhaust};
+use mortmain_harness::judge::Judged;
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::request::Command;
 use mortmain_harness::world::{Rules, World};
@@ -92,6 +93,9 @@ fn setup(keeps_leftovers: bool) -> Setup {
         errnos: Vec::new(),
         merge: true,
         calls_max: 1_000,
+        judged: Judged::All,
+        waits: 0,
+        rest_seconds: 0,
     }
 }
 

@@ -181,7 +181,9 @@ impl Violation {
     #[must_use]
     pub fn blamed(&self) -> Option<(Who, &str)> {
         match self {
-            Violation::InUse { by, step, .. } => Some((*by, step)),
+            Violation::InUse { by, step, .. } | Violation::NotAlone { by, step, .. } => {
+                Some((*by, step))
+            }
             Violation::Blocked { who, step } => Some((*who, step)),
             Violation::Left { .. } | Violation::TooLong { .. } | Violation::Panicked { .. } => None,
         }
@@ -191,7 +193,9 @@ impl Violation {
     #[must_use]
     pub fn victims(&self) -> Vec<String> {
         match self {
-            Violation::InUse { users, .. } => users.iter().map(Who::to_string).collect(),
+            Violation::InUse { users: who, .. } | Violation::NotAlone { who, .. } => {
+                who.iter().map(Who::to_string).collect()
+            }
             Violation::Left { paths } => paths.iter().map(PathBytes::to_string).collect(),
             Violation::TooLong { who, .. }
             | Violation::Blocked { who, .. }

@@ -17,10 +17,12 @@ use crate::directory::{
     Directory, directories, fresh_name, gone, has_ended, names_in, plain_child, process_in,
     process_text, remove_dir_all,
 };
-use crate::system::{System, SystemExt as _};
+use crate::system::System;
 
 /// Name of the file that says who the owner is.
 const OWNER: &str = "owner";
+/// Bytes of the marker that are read; the numbers in it take fewer.
+const MARKER_BYTES_MAX: u32 = 64;
 /// What the name of a command's entry begins with.
 const COMMAND: &[u8] = b"command-";
 
@@ -51,7 +53,7 @@ impl Design for Marker {
         let marked = kernel.identity().and_then(|me| {
             let inside = dir.root.open_dir(&dir.name)?;
             let marker = inside.create_file(&Name::fixed(OWNER))?;
-            kernel.write(&marker, &process_text(me.process))?;
+            marker.write(0, &process_text(me.process))?;
             Ok(inside)
         });
         let inside = marked.map_err(Error::of("mark", &dir.path()))?;
@@ -121,7 +123,7 @@ fn is_left<K: System>(root: &Fd<K>, name: &Name) -> Answer<bool> {
     let kernel = root.kernel();
     let dir = root.open_dir(name)?;
     let marker = dir.open_file(&Name::fixed(OWNER))?;
-    let Some(owner) = process_in(&kernel.read(&marker)?) else { return Ok(false) };
+    let Some(owner) = process_in(&marker.read(0, MARKER_BYTES_MAX)?) else { return Ok(false) };
     if !has_ended(kernel, owner) {
         return Ok(false);
     }

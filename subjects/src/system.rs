@@ -1,10 +1,8 @@
 //! What other designs ask of a system, and the protocol's seam does not have.
 //!
-//! The protocol reads no clock, and its records are links, so it never reads or writes a file. As in
-//! the seam, a call is data, and typed methods stand on top of the one that makes it.
+//! The protocol reads no clock. As in the seam, a call is data, and typed methods stand on top of the
+//! one that makes it.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt;
 
 use mortmain::sys::{Answer, Fd, Handle, Kernel, Name, Reply};
@@ -22,18 +20,6 @@ pub enum Beyond {
         /// Name to look at.
         name: Name,
     },
-    /// Replace the content of an open file.
-    Write {
-        /// The file.
-        fd: Handle,
-        /// Its content from now on.
-        text: Box<[u8]>,
-    },
-    /// The content of an open file. Answers [`Reply::Bytes`].
-    Read {
-        /// The file.
-        fd: Handle,
-    },
 }
 
 /// The call as a line of a trace.
@@ -42,8 +28,6 @@ impl fmt::Display for Beyond {
         match self {
             Beyond::Now => f.write_str("now"),
             Beyond::Modified { dir, name } => write!(f, "modified {}/{name}", dir.0),
-            Beyond::Write { fd, text } => write!(f, "write {} of {} bytes", fd.0, text.len()),
-            Beyond::Read { fd } => write!(f, "read {}", fd.0),
         }
     }
 }
@@ -73,25 +57,6 @@ pub trait SystemExt: System {
     /// The kernel's.
     fn modified(&self, dir: &Fd<Self>, name: &Name) -> Answer<u64> {
         number(self.beyond(Beyond::Modified { dir: dir.raw(), name: name.clone() })?)
-    }
-
-    /// Replaces the content of a file; see [`Beyond::Write`].
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn write(&self, file: &Fd<Self>, text: &[u8]) -> Answer<()> {
-        self.beyond(Beyond::Write { fd: file.raw(), text: text.into() }).map(|_| ())
-    }
-
-    /// The content of a file; see [`Beyond::Read`].
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn read(&self, file: &Fd<Self>) -> Answer<Vec<u8>> {
-        match self.beyond(Beyond::Read { fd: file.raw() })? {
-            Reply::Bytes(text) => Ok(text),
-            other => unreachable!("a kernel answers a call with its own kind, not {other:?}"),
-        }
     }
 }
 

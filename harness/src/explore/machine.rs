@@ -123,8 +123,7 @@ fn can_fail_done(request: &Request) -> bool {
                 | Call::Write { .. }
                 | Call::KillGroup { .. }
         ),
-        Request::Beyond(Beyond::Write { .. })
-        | Request::Child(ChildCall::Symlink { .. } | ChildCall::NewGroup) => true,
+        Request::Child(ChildCall::Symlink { .. } | ChildCall::NewGroup) => true,
         _ => false,
     }
 }

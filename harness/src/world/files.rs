@@ -391,23 +391,6 @@ impl World {
         Ok(Reply::Number(self.inode(self.look_up(dir, name)?).modified))
     }
 
-    /// Replaces the content of a file.
-    pub(super) fn write_whole(&mut self, file: FileId, text: &[u8]) -> Answer<Reply> {
-        let inode = self.open_file(file).inode;
-        match self.inode(inode).node {
-            Node::File(_) => self.change(inode, |inode| inode.node = Node::File(text.into())),
-            _ => return Err(Errno::EISDIR),
-        }
-        Ok(Reply::Done)
-    }
-
-    pub(super) fn read_whole(&self, file: FileId) -> Answer<Reply> {
-        match &self.inode(self.open_file(file).inode).node {
-            Node::File(text) => Ok(Reply::Bytes(text.to_vec())),
-            _ => Err(Errno::EISDIR),
-        }
-    }
-
     fn drop_name(&mut self, dir: InodeId, name: &Name, inode: InodeId) {
         self.change(dir, |dir| dir.take(name));
         self.inodes.update(inode, |inode| inode.links -= 1);
