@@ -5,6 +5,7 @@ mod exit;
 mod explore;
 mod faults;
 mod interrupt;
+mod model;
 mod output;
 mod replay;
 mod scenario;
@@ -53,6 +54,9 @@ enum Command {
     /// Run again what `explore` has found and saved
     #[command(after_help = exit::TABLE)]
     Replay(replay::Options),
+    /// Search the pure model of the protocol, or take a rule out of it
+    #[command(after_help = exit::TABLE)]
+    Model(model::Options),
     /// Tell stories with real processes, and look at what is true in them
     #[command(after_help = exit::TABLE)]
     Scenario(scenario::Options),
@@ -94,6 +98,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
         Some(Command::Compare(options)) => compare::run(options, &cli.output, &interrupt),
         Some(Command::Replay(options)) => replay::run(options, &cli.output),
+        Some(Command::Model(options)) => model::run(options, &cli.output, &interrupt),
         Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
         None => {
             let explored = explore::run(&explore::Options::gate(), &cli.output, &interrupt)?;

@@ -1,0 +1,267 @@
+//! The search itself: level after level, in blocks of pieces.
+
+use super::parallel::each;
+use super::shard::{SHARDS, Shard, hash, shard_of};
+use super::{Key, Machine};
+
+/// States in a piece: what one worker looks at in one go, and how far a step back has to look.
+const PIECE: usize = 1024;
+/// Pieces in a block: what is looked at before the shards are filled.
+const BLOCK: usize = 64;
+
+/// When to give up, and how many work.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most different states; checked after every block, so that a few more may be met.
+    pub states_max: u64,
+    /// The most bytes for states and tables, checked as well after every block.
+    pub bytes_max: u64,
+    /// Threads that work, at least one.
+    pub workers: usize,
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// States that steps led to, the initial one included.
+    pub states: u64,
+    /// Different ones.
+    pub unique: u64,
+    /// Levels: a state is on the level of the number of steps to it. The first is 1.
+    pub depth: u64,
+    /// Bytes that states and tables take.
+    pub bytes: u64,
+}
+
+/// What was found: a shortest way to something wrong.
+#[derive(Clone, Debug)]
+pub struct Found<B> {
+    /// The states on the way, from the initial one on.
+    pub path: Vec<Key>,
+    /// What is wrong with the last state, or with a step from it.
+    pub broken: B,
+}
+
+/// How a search ended.
+#[derive(Clone, Debug)]
+pub enum Outcome<B> {
+    /// All states were looked at, and nothing is wrong.
+    Holds,
+    /// Something is wrong.
+    Found(Found<B>),
+    /// There are more states than were allowed.
+    TooManyStates,
+    /// The states take more memory than was allowed.
+    TooMuchMemory,
+    /// Whoever watched did not want to go on.
+    Interrupted,
+}
+
+/// A search that ended.
+#[derive(Clone, Debug)]
+pub struct Search<B> {
+    /// How.
+    pub outcome: Outcome<B>,
+    /// How far it came.
+    pub counts: Counts,
+    /// The bits that steps told.
+    pub bits: u32,
+}
+
+/// Where a piece begins, and how many states each shard had when it was done with.
+pub(super) struct Piece {
+    pub(super) shard: u32,
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) lengths: [u32; SHARDS],
+}
+
+/// What the states of a piece lead to, by shard.
+struct Successors<B> {
+    shard: usize,
+    start: usize,
+    end: usize,
+    lists: Vec<Vec<(u64, Key)>>,
+    states: u64,
+    bits: u32,
+    /// The first state of the piece with something wrong.
+    broken: Option<(usize, B)>,
+}
+
+impl<B> Successors<B> {
+    fn new() -> Successors<B> {
+        let lists = (0..SHARDS).map(|_| Vec::new()).collect();
+        Successors { shard: 0, start: 0, end: 0, lists, states: 0, bits: 0, broken: None }
+    }
+}
+
+/// A search that is under way.
+pub(super) struct Running<'m, M: Machine> {
+    pub(super) machine: &'m M,
+    pub(super) shards: Vec<Shard>,
+    pub(super) pieces: Vec<Piece>,
+    counts: Counts,
+    bits: u32,
+}
+
+/// Searches all that can be reached. `watch` is told the counts now and then, and says whether
+/// to go on.
+///
+/// # Panics
+///
+/// If the machine does, or is no pure function.
+pub fn explore<M: Machine>(
+    machine: &M,
+    limits: &Limits,
+    watch: &mut dyn FnMut(&Counts) -> bool,
+) -> Search<M::Broken> {
+    let shards = (0..SHARDS).map(|_| Shard::default()).collect();
+    let mut running =
+        Running { machine, shards, pieces: Vec::new(), counts: Counts::default(), bits: 0 };
+    let outcome = running.run(limits, watch);
+    Search { outcome, counts: running.counts, bits: running.bits }
+}
+
+impl<M: Machine> Running<'_, M> {
+    fn run(
+        &mut self,
+        limits: &Limits,
+        watch: &mut dyn FnMut(&Counts) -> bool,
+    ) -> Outcome<M::Broken> {
+        let mut memos: Vec<M::Memo> =
+            (0..limits.workers.max(1)).map(|_| M::Memo::default()).collect();
+        let mut block: Vec<Successors<M::Broken>> = Vec::new();
+        let initial = self.machine.pack(&self.machine.initial());
+        let initial_hash = hash(&initial.shared);
+        self.shards[shard_of(initial_hash)].put(initial_hash, &initial);
+        self.counts = Counts { states: 1, unique: 1, depth: 0, bytes: 0 };
+        let mut looked_at = [0; SHARDS];
+        loop {
+            let level: Vec<(usize, usize, usize)> = self.level(&looked_at);
+            if level.is_empty() {
+                return Outcome::Holds;
+            }
+            self.counts.depth += 1;
+            for (length, shard) in looked_at.iter_mut().zip(&self.shards) {
+                *length = shard.len();
+            }
+            for pieces in level.chunks(BLOCK) {
+                self.expand(pieces, &mut block, &mut memos);
+                if let Some(found) = self.first_broken(&block[..pieces.len()]) {
+                    return Outcome::Found(found);
+                }
+                self.fill(&mut block[..pieces.len()], &mut memos);
+                if self.counts.unique > limits.states_max {
+                    return Outcome::TooManyStates;
+                }
+                if self.counts.bytes > limits.bytes_max {
+                    return Outcome::TooMuchMemory;
+                }
+                if !watch(&self.counts) {
+                    return Outcome::Interrupted;
+                }
+            }
+        }
+    }
+
+    /// The states that were not looked at, in pieces: shard, beginning, end.
+    fn level(&self, looked_at: &[usize; SHARDS]) -> Vec<(usize, usize, usize)> {
+        let mut level = Vec::new();
+        for (shard, states) in self.shards.iter().enumerate() {
+            let mut start = looked_at[shard];
+            while start < states.len() {
+                let end = states.len().min(start + PIECE);
+                level.push((shard, start, end));
+                start = end;
+            }
+        }
+        level
+    }
+
+    /// What a block of pieces leads to.
+    fn expand(
+        &mut self,
+        pieces: &[(usize, usize, usize)],
+        block: &mut Vec<Successors<M::Broken>>,
+        memos: &mut [M::Memo],
+    ) {
+        while block.len() < pieces.len() {
+            block.push(Successors::new());
+        }
+        let block = &mut block[..pieces.len()];
+        for (job, (shard, start, end)) in block.iter_mut().zip(pieces) {
+            (job.shard, job.start, job.end) = (*shard, *start, *end);
+        }
+        let (machine, shards) = (self.machine, &self.shards);
+        each(memos, block, |memo, job| look(machine, &shards[job.shard], memo, job));
+        for job in block.iter() {
+            self.counts.states += job.states;
+            self.bits |= job.bits;
+        }
+    }
+
+    fn first_broken(&self, block: &[Successors<M::Broken>]) -> Option<Found<M::Broken>> {
+        let job = block.iter().find(|job| job.broken.is_some())?;
+        let (at, broken) = job.broken?;
+        Some(Found { path: self.path(job.shard, at), broken })
+    }
+
+    /// Puts what was found into the shards, in the order of the pieces.
+    fn fill(&mut self, block: &mut [Successors<M::Broken>], memos: &mut [M::Memo]) {
+        let mut jobs: Vec<(&mut Shard, Vec<u32>)> =
+            self.shards.iter_mut().map(|shard| (shard, Vec::new())).collect();
+        let mut numbered: Vec<(usize, &mut (&mut Shard, Vec<u32>))> =
+            jobs.iter_mut().enumerate().collect();
+        let done = &*block;
+        each(memos, &mut numbered, |_, (number, (shard, lengths))| {
+            for successors in done {
+                for (hash, key) in &successors.lists[*number] {
+                    shard.put(*hash, key);
+                }
+                // OK because a shard has fewer than 2^32 states.
+                lengths.push(shard.len() as u32);
+            }
+        });
+        for (at, successors) in block.iter().enumerate() {
+            let lengths = std::array::from_fn(|shard| jobs[shard].1[at]);
+            self.pieces.push(Piece {
+                shard: successors.shard as u32,
+                start: successors.start as u32,
+                end: successors.end as u32,
+                lengths,
+            });
+        }
+        self.counts.unique = self.shards.iter().map(|shard| shard.len() as u64).sum();
+        let states: usize = self.shards.iter().map(Shard::bytes).sum();
+        let pieces = self.pieces.capacity() * size_of::<Piece>();
+        self.counts.bytes = (states + pieces) as u64;
+    }
+}
+
+/// Looks at the states of a piece.
+fn look<M: Machine>(
+    machine: &M,
+    shard: &Shard,
+    memo: &mut M::Memo,
+    job: &mut Successors<M::Broken>,
+) {
+    job.lists.iter_mut().for_each(Vec::clear);
+    (job.states, job.bits, job.broken) = (0, 0, None);
+    for at in job.start..job.end {
+        let state = machine.unpack(&shard.key(at));
+        let mut broken = machine.judge(&state, memo);
+        let (lists, states, bits) = (&mut job.lists, &mut job.states, &mut job.bits);
+        machine.successors(&state, &mut |next| {
+            *states += 1;
+            *bits |= next.bits;
+            broken = broken.or(next.broken);
+            let key = machine.pack(next.state);
+            let hash = hash(&key.shared);
+            lists[shard_of(hash)].push((hash, key));
+        });
+        if let Some(broken) = broken {
+            job.broken = Some((at, broken));
+            return;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The steps that can be taken in a state: each a system call of somebody, or something that
+//! befalls somebody. Everything that can be the case next, and nothing else.
+
+mod close;
+mod commands;
+mod create;
+mod fate;
+mod judge;
+mod removal;
+mod spawn;
+mod sweep;
+
+use crate::act::{Act, Actor, Step};
+use crate::setting::Setting;
+use crate::state::State;
+use crate::truth::{Broken, Escape};
+
+pub(crate) use self::fate::Numbers;
+
+/// One step, and what is then.
+#[derive(Clone, Copy, Debug)]
+pub struct Move {
+    /// Who did what.
+    pub step: Step,
+    /// What is then.
+    pub next: State,
+    /// A property that the step breaks.
+    pub broken: Option<Broken>,
+    /// A known escape that the step is.
+    pub escape: Option<Escape>,
+}
+
+/// A state in which somebody is about to do something.
+pub(crate) struct Turn<'t> {
+    setting: &'t Setting,
+    now: &'t State,
+    emit: &'t mut dyn FnMut(&Move),
+}
+
+impl Turn<'_> {
+    /// This happens, and breaks nothing.
+    fn go(&mut self, actor: Actor, act: Act, next: State) {
+        self.end(actor, act, next, None, None);
+    }
+
+    /// This happens, and may break something or be a known escape.
+    fn end(
+        &mut self,
+        actor: Actor,
+        act: Act,
+        mut next: State,
+        broken: Option<Broken>,
+        escape: Option<Escape>,
+    ) {
+        next.settle(self.setting);
+        (self.emit)(&Move { step: Step { actor, act }, next, broken, escape });
+    }
+}
+
+/// Every step that can be taken.
+pub(crate) fn all(setting: &Setting, now: &State, emit: &mut dyn FnMut(&Move)) {
+    let turn = &mut Turn { setting, now, emit };
+    for owner in 0..setting.owners {
+        turn.owner(owner);
+    }
+    for command in 0..setting.commands {
+        turn.command(command);
+    }
+    turn.worker();
+    turn.stranger();
+    for sweep in 0..setting.sweeps {
+        turn.sweep(sweep);
+    }
+    turn.fate();
+}
