@@ -4,7 +4,7 @@
 //! check edit, build, search, undo. Quick suites come first; the first killer ends the
 //! search.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use anyhow::Context as _;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 
-use crate::builder::{Build, Builder, TestBinaries};
+use crate::builder::{Build, Builder, Failure, TestBinaries};
 use crate::catalogue::{self, Removal};
-use crate::cli::AblateOptions;
+use crate::cli::{AblateOptions, Shared};
 use crate::confine::Confinement;
 use crate::exit::{Exit, Stop};
 use crate::interrupt::Interrupt;
@@ -30,21 +30,21 @@ use crate::workspace::Workspace;
 const SHOWN_LINES: usize = 40;
 
 pub(crate) fn ablate(options: &AblateOptions) -> anyhow::Result<Exit> {
-    begin(options)?;
-    let workspace = Workspace::find(options.manifest_path.as_deref())?;
+    begin(&options.shared)?;
+    let workspace = Workspace::find(options.shared.manifest_path.as_deref())?;
     if options.list {
         let removals = catalogue::plan(&workspace, &workspace.root)?;
         let selected = select(&removals, options)?;
-        report::list(&selected, options.json)?;
+        report::list(&selected, options.shared.json)?;
         return Ok(Exit::Proved);
     }
     in_copy(options, &workspace, |run, selected| run.all(selected))
 }
 
 /// What the options say about this process.
-pub(crate) fn begin(options: &AblateOptions) -> anyhow::Result<()> {
-    options.color.write_global();
-    if options.die_with_parent {
+pub(crate) fn begin(shared: &Shared) -> anyhow::Result<()> {
+    shared.color.write_global();
+    if shared.die_with_parent {
         set_pdeathsig(Signal::SIGKILL).context("cannot tie this process to its parent")?;
     }
     Ok(())
@@ -73,20 +73,22 @@ pub(crate) fn in_copy(
         scratch: &scratch,
         builder: Builder {
             scratch: &scratch,
+            tree: scratch.tree(),
             workspace,
-            jobs: options.jobs,
+            packages: &[],
+            jobs: options.shared.jobs,
             interrupt: &interrupt,
         },
         runner: Runner {
-            scratch: &scratch,
+            tree: scratch.tree(),
             confinement: &confinement,
             interrupt: &interrupt,
-            jobs: options.jobs,
-            timeout: options.timeout,
-            active: Cell::new(None),
+            jobs: options.shared.jobs,
+            timeout: options.shared.timeout,
+            order: RefCell::new(None),
         },
         interrupt: &interrupt,
-        progress: Progress::new(selected.len(), options.verbose),
+        progress: Progress::new(selected.len(), options.shared.verbose),
     };
     work(run, &selected)
 }
@@ -178,7 +180,7 @@ impl Run<'_> {
     ) -> anyhow::Result<Exit> {
         let untried = selected - outcomes.len();
         drop(self.progress);
-        if !self.options.json && selected > 0 {
+        if !self.options.shared.json && selected > 0 {
             report::table(outcomes, untried, started.elapsed())?;
         }
         // What was found before is worth its time all the same.
@@ -194,7 +196,7 @@ impl Run<'_> {
         let id = &outcome.removal.check.id;
         self.progress.done(outcome.verdict.word(), format_args!("{id} ({seconds:.1} s)"));
         self.progress.advance();
-        if self.options.json {
+        if self.options.shared.json {
             report::json(outcome)?;
         }
         Ok(())
@@ -208,7 +210,7 @@ impl Run<'_> {
         let binaries = match self.builder.build()? {
             Build::Done(binaries) => binaries,
             Build::Interrupted => return Ok(None),
-            Build::Failed { reason, log, .. } => {
+            Build::Failed(Failure { reason, log, .. }) => {
                 let log = last_lines(&log);
                 let message = format!("the unchanged workspace does not build: {reason}\n{log}");
                 return Err(Stop::new(Exit::BaselineFails, message).into());
@@ -226,7 +228,7 @@ impl Run<'_> {
         let Some(mut suites) = self.runner.suites(binaries)? else {
             return Ok(None);
         };
-        let (kinds, names) = (&self.options.kinds, &self.options.binaries);
+        let (kinds, names) = (&self.options.shared.kinds, &self.options.shared.binaries);
         suites.retain(|suite| {
             (kinds.is_empty() || kinds.contains(&suite.kind))
                 && (names.is_empty() || names.contains(&suite.binary.name))
@@ -271,7 +273,7 @@ impl Run<'_> {
         let verdict = match self.builder.build()? {
             Build::Done(binaries) => self.search(id, &binaries, suites)?,
             Build::Interrupted => Verdict::Interrupted,
-            Build::Failed { reason, log, .. } => {
+            Build::Failed(Failure { reason, log, .. }) => {
                 self.log(id, &log)?;
                 Verdict::DoesNotCompile(reason)
             }

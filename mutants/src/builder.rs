@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{self, Write as _};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::confine::{self, Confinement};
 use crate::interrupt::Interrupt;
@@ -28,17 +28,24 @@ use crate::workspace::{self, Workspace};
 /// Set by this program for the cargo that it starts.
 const WRAPPER_VARIABLE: &str = "MORTMAIN_MUTANTS_CAP_LINTS";
 
+/// Its value where each switch that is compiled is to be warned of.
+const POINTS: &str = "points";
+
 /// The compiler runs none of the changed code, so that it ends by itself. The limit
 /// is for a machine in trouble.
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// Acts as the compiler wrapper, if cargo started this program as one.
 pub(crate) fn as_compiler_wrapper() -> Option<ExitCode> {
-    env::var_os(WRAPPER_VARIABLE)?;
+    let points = env::var_os(WRAPPER_VARIABLE)? == POINTS;
     let mut arguments = env::args_os().skip(1);
     // The keeper of the build has the variable, too, on its way to cargo.
     let compiler = arguments.next().filter(|first| first != confine::SUBCOMMAND)?;
-    let error = Command::new(&compiler).args(arguments).arg("--cap-lints=warn").exec();
+    let mut command = Command::new(&compiler);
+    command.args(arguments).arg("--cap-lints=warn");
+    // Whatever the source says of the lint.
+    command.arg(if points { "--force-warn=deprecated" } else { "-Adeprecated" });
+    let error = command.exec();
     let path = Path::new(&compiler).display();
     let _ = writeln!(io::stderr(), "error: cannot start {path}: {error}");
     Some(ExitCode::FAILURE)
@@ -46,7 +53,7 @@ pub(crate) fn as_compiler_wrapper() -> Option<ExitCode> {
 
 /// A test binary is told by package, kind of target and name, which stay the same
 /// from build to build.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) struct BinaryId {
     pub(crate) package: String,
     /// `lib`, `bin`, `test`, …
@@ -69,19 +76,52 @@ pub(crate) type TestBinaries = BTreeMap<BinaryId, TestBinary>;
 #[derive(Debug)]
 pub(crate) enum Build {
     Done(TestBinaries),
-    Failed {
-        reason: String,
-        log: String,
-        /// The files and lines that the errors are about.
-        places: Vec<(PathBuf, usize)>,
-    },
+    Failed(Failure),
     Interrupted,
+}
+
+/// What the compiler says of a build that is not run.
+#[derive(Debug)]
+pub(crate) enum Check {
+    /// With the places of the switches that are compiled.
+    Done(Vec<Place>),
+    Failed(Failure),
+    Interrupted,
+}
+
+/// Why there is no build.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) reason: String,
+    pub(crate) log: String,
+    pub(crate) errors: Vec<CompilerError>,
+}
+
+/// An error of the compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompilerError {
+    /// In one line.
+    pub(crate) message: String,
+    /// What it is about first comes first.
+    pub(crate) places: Vec<Place>,
+}
+
+/// What a message of the compiler is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) file: PathBuf,
+    pub(crate) line: usize,
+    pub(crate) bytes: Range<usize>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Builder<'a> {
     pub(crate) scratch: &'a Scratch,
+    /// The copy that is built.
+    pub(crate) tree: PathBuf,
     pub(crate) workspace: &'a Workspace,
+    /// The packages whose tests are built; none for all.
+    pub(crate) packages: &'a [String],
     pub(crate) jobs: u16,
     pub(crate) interrupt: &'a Interrupt,
 }
@@ -89,51 +129,82 @@ pub(crate) struct Builder<'a> {
 impl Builder<'_> {
     /// Builds all test binaries of the copy as it is now.
     pub(crate) fn build(&self) -> anyhow::Result<Build> {
+        let mut command = self.command("cap")?;
+        command.args(["test", "--no-run"]);
+        if self.packages.is_empty() {
+            command.arg("--workspace");
+            if self.workspace.has_own_package() {
+                command.args(["--exclude", workspace::own_package()]);
+            }
+        }
+        for package in self.packages {
+            command.args(["--package", package]);
+        }
+        Ok(match self.run(command)? {
+            Some(Ok(messages)) => Build::Done(self.binaries(messages.artifacts)?),
+            Some(Err(failure)) => Build::Failed(failure),
+            None => Build::Interrupted,
+        })
+    }
+
+    /// Lets the compiler look at the libraries and programs of some packages.
+    pub(crate) fn check(&self, packages: &[String]) -> anyhow::Result<Check> {
+        let mut command = self.command(POINTS)?;
+        command.arg("check");
+        for package in packages {
+            command.args(["--package", package]);
+        }
+        Ok(match self.run(command)? {
+            Some(Ok(messages)) => Check::Done(messages.deprecated),
+            Some(Err(failure)) => Check::Failed(failure),
+            None => Check::Interrupted,
+        })
+    }
+
+    /// Runs a cargo command. Nothing if it was interrupted.
+    fn run(&self, mut command: Command) -> anyhow::Result<Option<Result<Messages, Failure>>> {
+        let jobs = self.jobs.to_string();
+        command.args(["--message-format=json", "--jobs", &jobs]);
         self.scratch.build_begins()?;
-        let ended = process::run(self.command()?, LIMIT, self.interrupt, &mut |_| {
-            ControlFlow::Continue(())
-        })?;
+        let ended =
+            process::run(command, LIMIT, self.interrupt, &mut |_| ControlFlow::Continue(()))?;
         if matches!(ended.how, End::Exited(_)) {
             self.scratch.build_ends()?;
         }
         let messages = Messages::read(&ended.stdout)?;
         match ended.how {
-            End::Exited(0) => Ok(Build::Done(self.binaries(messages.artifacts)?)),
-            End::Interrupted => Ok(Build::Interrupted),
+            End::Exited(0) => Ok(Some(Ok(messages))),
+            End::Interrupted => Ok(None),
             End::TimedOut => bail!("a build took more than {LIMIT:?}"),
             End::Exited(_) | End::Stopped => {
-                let reason = messages.first_error.unwrap_or_else(|| {
+                let first = messages.errors.first().map(|error| error.message.clone());
+                let reason = first.unwrap_or_else(|| {
                     let last = ended.stderr.lines().rfind(|line| line.starts_with("error"));
                     last.unwrap_or("cargo failed without a message").to_owned()
                 });
                 // What cargo adds to the compiler's own words is progress.
                 let log =
                     if messages.rendered.is_empty() { ended.stderr } else { messages.rendered };
-                Ok(Build::Failed { reason, log, places: messages.places })
+                Ok(Some(Err(Failure { reason, log, errors: messages.errors })))
             }
         }
     }
 
-    fn command(&self) -> anyhow::Result<Command> {
+    fn command(&self, lints: &str) -> anyhow::Result<Command> {
         let mut command = Confinement::for_build(workspace::cargo());
-        let jobs = self.jobs.to_string();
-        command.args(["test", "--workspace", "--no-run", "--message-format=json", "--jobs", &jobs]);
-        if self.workspace.has_own_package() {
-            command.args(["--exclude", workspace::own_package()]);
-        }
-        command.current_dir(self.scratch.tree());
+        command.current_dir(&self.tree);
         clean_environment(&mut command);
         let wrapper = env::current_exe().context("cannot tell the path of this program")?;
         command
             .env("CARGO_TARGET_DIR", self.scratch.target())
             .env("CARGO_TERM_COLOR", "never")
             .env("RUSTC_WORKSPACE_WRAPPER", wrapper)
-            .env(WRAPPER_VARIABLE, "1");
+            .env(WRAPPER_VARIABLE, lints);
         Ok(command)
     }
 
     fn binaries(&self, artifacts: Vec<Artifact>) -> anyhow::Result<TestBinaries> {
-        let tree = fs::canonicalize(self.scratch.tree())?;
+        let tree = fs::canonicalize(&self.tree)?;
         let mut programs: BTreeMap<PathBuf, BTreeMap<String, PathBuf>> = BTreeMap::new();
         for artifact in &artifacts {
             if let Some(executable) = &artifact.executable
@@ -205,8 +276,9 @@ pub(crate) fn clean_environment(command: &mut Command) {
 #[derive(Default)]
 struct Messages {
     artifacts: Vec<Artifact>,
-    first_error: Option<String>,
-    places: Vec<(PathBuf, usize)>,
+    errors: Vec<CompilerError>,
+    /// Where something is used that is deprecated.
+    deprecated: Vec<Place>,
     rendered: String,
 }
 
@@ -258,7 +330,16 @@ struct Code {
 struct DiagnosticSpan {
     file_name: String,
     line_start: usize,
+    byte_start: usize,
+    byte_end: usize,
     is_primary: bool,
+    /// Where the macro is called that the code comes from.
+    expansion: Option<Box<Expansion>>,
+}
+
+#[derive(Deserialize)]
+struct Expansion {
+    span: DiagnosticSpan,
 }
 
 impl Artifact {
@@ -282,13 +363,16 @@ impl Messages {
                 Message::Artifact(artifact) => messages.artifacts.push(artifact),
                 Message::Diagnostic { message } if message.level.starts_with("error") => {
                     messages.rendered += message.rendered.as_deref().unwrap_or_default();
-                    messages.first_error.get_or_insert(message.short());
-                    let primary = message.spans.iter().filter(|span| span.is_primary);
-                    messages.places.extend(
-                        primary.map(|span| (PathBuf::from(&span.file_name), span.line_start)),
-                    );
+                    let error =
+                        CompilerError { message: message.short(), places: message.places() };
+                    messages.errors.push(error);
                 }
-                Message::Diagnostic { .. } | Message::Other => {}
+                Message::Diagnostic { message } => {
+                    if message.code.as_ref().is_some_and(|code| code.code == "deprecated") {
+                        messages.deprecated.extend(message.places());
+                    }
+                }
+                Message::Other => {}
             }
         }
         Ok(messages)
@@ -305,6 +389,27 @@ impl Diagnostic {
             .map_or(String::new(), |span| format!(" ({}:{})", span.file_name, span.line_start));
         format!("error{code}: {message}{place}")
     }
+
+    /// What it is about: what it points at first, then what it mentions.
+    fn places(&self) -> Vec<Place> {
+        let primary = self.spans.iter().filter(|span| span.is_primary);
+        let others = self.spans.iter().filter(|span| !span.is_primary);
+        primary.chain(others).flat_map(DiagnosticSpan::places).collect()
+    }
+}
+
+impl DiagnosticSpan {
+    /// Itself, and the calls of macros that it comes from.
+    fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        let mut span = Some(self);
+        while let Some(DiagnosticSpan { file_name, line_start, byte_start, byte_end, .. }) = span {
+            let bytes = *byte_start..*byte_end;
+            places.push(Place { file: file_name.into(), line: *line_start, bytes });
+            span = span.and_then(|span| span.expansion.as_ref()).map(|expansion| &expansion.span);
+        }
+        places
+    }
 }
 
 #[cfg(test)]
@@ -314,13 +419,15 @@ mod tests {
     #[test]
     fn the_first_error_is_told_in_one_line() {
         let stdout = r#"{"reason":"compiler-message","message":{"message":"unused","level":"warning","code":null,"spans":[],"rendered":"w"}}
-{"reason":"compiler-message","message":{"message":"mismatched types\nmore","level":"error","code":{"code":"E0308"},"spans":[{"file_name":"b.rs","line_start":1,"is_primary":false},{"file_name":"a.rs","line_start":7,"is_primary":true}],"rendered":"long\n"}}
+{"reason":"compiler-message","message":{"message":"mismatched types\nmore","level":"error","code":{"code":"E0308"},"spans":[{"file_name":"b.rs","line_start":1,"byte_start":0,"byte_end":1,"is_primary":false},{"file_name":"a.rs","line_start":7,"byte_start":70,"byte_end":72,"is_primary":true}],"rendered":"long\n"}}
 {"reason":"compiler-message","message":{"message":"aborting","level":"error","code":null,"spans":[],"rendered":"end\n"}}
 {"reason":"build-finished","success":false}"#;
         let messages = Messages::read(stdout).unwrap();
-        let told = messages.first_error.unwrap();
-        assert_eq!(told, "error[E0308]: mismatched types (a.rs:7)");
+        let error = &messages.errors[0];
+        assert_eq!(error.message, "error[E0308]: mismatched types (a.rs:7)");
         assert_eq!(messages.rendered, "long\nend\n");
-        assert_eq!(messages.places, [(PathBuf::from("a.rs"), 7)]);
+        let about: Vec<(&Path, usize, &Range<usize>)> =
+            error.places.iter().map(|place| (&*place.file, place.line, &place.bytes)).collect();
+        assert_eq!(about, [(Path::new("a.rs"), 7, &(70..72)), (Path::new("b.rs"), 1, &(0..1))]);
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use glob::Pattern;
 
+use crate::partition::Partition;
 use crate::suite::Kind;
 
 const EXIT_CODES: &str = "\
@@ -17,6 +19,18 @@ Exit codes:
    4  no check, or no test, matched
    5  the unchanged workspace does not pass its tests
    7  comments and catalogue do not fit together
+  70  internal error
+  77  the platform cannot confine the tests, so none was run";
+
+const MUTATE_EXIT_CODES: &str = "\
+Exit codes:
+   0  a test notices every mutant, or it is declared as equivalent
+   1  a mutant that no test notices
+   2  wrong usage
+   3  not decided: an interruption, or tests too slow for their limits
+   4  no mutant, or no test, matched
+   5  the unchanged workspace does not pass its tests
+   7  a declared equivalent is none
   70  internal error
   77  the platform cannot confine the tests, so none was run";
 
@@ -37,6 +51,9 @@ pub(crate) enum Command {
     /// last time; look for another where it does not
     #[command(after_help = EXIT_CODES)]
     Prove(ProveOptions),
+    /// Change a package as a careless hand would, one place at a time, and look for tests that notice
+    #[command(after_help = MUTATE_EXIT_CODES, args_conflicts_with_subcommands = true)]
+    Mutate(Box<MutateOptions>),
     /// Run a program confined (used by this program on itself)
     #[command(hide = true, name = crate::confine::SUBCOMMAND)]
     Confined(ConfinedOrder),
@@ -55,6 +72,25 @@ pub(crate) struct AblateOptions {
     #[arg(long = "rule", value_name = "RULE", help_heading = "Selection")]
     pub(crate) rules: Vec<String>,
 
+    /// Print the checks and how each would be removed, and run nothing
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) list: bool,
+
+    /// Stop at the first check that is not proved; without it all are tried
+    #[arg(long, help_heading = "Execution")]
+    pub(crate) fail_fast: bool,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+/// What every command can be told.
+#[derive(Args, Debug)]
+pub(crate) struct Shared {
+    /// Manifest of the workspace [default: the one around the current directory]
+    #[arg(long, value_name = "PATH", help_heading = "Selection")]
+    pub(crate) manifest_path: Option<PathBuf>,
+
     /// Only tests of this kind; may be given more than once
     #[arg(long = "kind", value_name = "KIND", help_heading = "Selection")]
     pub(crate) kinds: Vec<Kind>,
@@ -63,19 +99,7 @@ pub(crate) struct AblateOptions {
     #[arg(long = "binary", value_name = "NAME", help_heading = "Selection")]
     pub(crate) binaries: Vec<String>,
 
-    /// Print the checks and how each would be removed, and run nothing
-    #[arg(long, help_heading = "Selection")]
-    pub(crate) list: bool,
-
-    /// Manifest of the workspace [default: the one around the current directory]
-    #[arg(long, value_name = "PATH", help_heading = "Selection")]
-    pub(crate) manifest_path: Option<PathBuf>,
-
-    /// Stop at the first check that is not proved; without it all are tried
-    #[arg(long, help_heading = "Execution")]
-    pub(crate) fail_fast: bool,
-
-    /// Longest time for one test binary; quick ones get less, ten times what they took
+    /// Longest time for one run of tests; quick ones get less, ten times what they took
     /// unchanged and ten seconds
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = parse_duration, help_heading = "Execution")]
     pub(crate) timeout: Duration,
@@ -101,6 +125,71 @@ pub(crate) struct AblateOptions {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct MutateOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<MutateCommand>,
+
+    /// Mutate this package; may be given more than once [default: as cargo's]
+    #[arg(short, long = "package", value_name = "NAME", help_heading = "Selection")]
+    pub(crate) packages: Vec<String>,
+
+    /// Build and run the tests of this package only; may be given more than once
+    #[arg(long = "test-package", value_name = "NAME", help_heading = "Selection")]
+    pub(crate) test_packages: Vec<String>,
+
+    /// Only mutants of files whose path from the workspace matches; may be given more than once
+    #[arg(long = "file", value_name = "GLOB", help_heading = "Selection")]
+    pub(crate) files: Vec<Pattern>,
+
+    /// Only mutants of functions whose path has this in it; may be given more than once
+    #[arg(long = "function", value_name = "TEXT", help_heading = "Selection")]
+    pub(crate) functions: Vec<String>,
+
+    /// Only this mutant; may be given more than once
+    #[arg(long = "mutant", value_name = "ID", help_heading = "Selection")]
+    pub(crate) mutants: Vec<String>,
+
+    /// Only those that no test has noticed the last time that they were tried
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) missed: bool,
+
+    /// Only every N-th, from the K-th on: slice:K/N
+    #[arg(long, value_name = "slice:K/N", help_heading = "Selection")]
+    pub(crate) partition: Option<Partition>,
+
+    /// Print the mutants and run nothing
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) list: bool,
+
+    /// Run every test that comes by a mutant, also when one has noticed it
+    #[arg(long, help_heading = "Execution")]
+    pub(crate) matrix: bool,
+
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MutateCommand {
+    /// Print a mutant, what became of it, and the tests that come by it
+    Show(ShowOptions),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowOptions {
+    /// As `mutate` and `mutate --list` print it
+    pub(crate) id: String,
+
+    /// Manifest of the workspace [default: the one around the current directory]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) manifest_path: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ProveOptions {
     /// Only this story (the path in scenarios/ without .toml), and no check; may be given more than
     /// once [default: all stories, unless checks or tests are selected]
@@ -118,7 +207,8 @@ pub(crate) struct ProveOptions {
 impl ProveOptions {
     /// Whether stories are told: those that are named, or all of them beside all checks.
     pub(crate) fn tells_stories(&self) -> bool {
-        let AblateOptions { checks, rules, kinds, binaries, .. } = &self.common;
+        let AblateOptions { checks, rules, shared: Shared { kinds, binaries, .. }, .. } =
+            &self.common;
         let all = checks.is_empty() && rules.is_empty() && kinds.is_empty() && binaries.is_empty();
         all || !self.stories.is_empty()
     }

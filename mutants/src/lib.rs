@@ -9,6 +9,12 @@
 //! switch (`schema`), and asks first the test that noticed the last time (`killed_by`). In the same
 //! build each story has to fail for every rule that it says it protects (`stories`).
 //!
+//! The command `mutate` goes beyond the named checks: it changes whole packages by the usual operators
+//! (`operators`, `mutant`), each change behind a switch of its own (`render`, `runtime`), without
+//! those that the compiler refuses (`switched`). It records which test comes by which mutant
+//! (`record`, `reach`), and shows each mutant to those tests only (`hunt`). Mutants that no test can
+//! notice are declared (`equivalents`).
+//!
 //! Invariants:
 //! * The source tree is only read. Everything is written below `ablate/` in the
 //!   target directory.
@@ -18,8 +24,10 @@
 //! * Nothing outlives the command, however it ends.
 //! * A check counts as proved only if a test fails twice with the removal and
 //!   passed without it. A time-out and a build that fails prove nothing.
+//! * Nothing is added to the product's sources or manifests, and stable Rust is enough.
 //!
-//! What it deliberately does not do: it knows no operators but removal.
+//! What it deliberately does not do: it runs no examples of the documentation, and it does not
+//! know which of its findings matter.
 
 mod ablate;
 mod builder;
@@ -28,18 +36,33 @@ mod checks;
 mod cli;
 mod confine;
 mod edit;
+mod equivalents;
 mod exit;
+mod hash;
+mod hunt;
 mod interrupt;
 mod killed_by;
+mod modules;
+mod mutant;
+mod mutate;
+mod operators;
+mod partition;
 mod process;
 mod progress;
 mod prove;
 mod raw;
+mod reach;
+mod record;
+mod render;
 mod report;
 mod run;
+mod runtime;
 mod schema;
+mod state;
 mod stories;
 mod suite;
+mod survey;
+mod switched;
 mod tree;
 mod workspace;
 
@@ -56,6 +79,7 @@ pub fn main() -> ExitCode {
     match arguments.command {
         cli::Command::Ablate(options) => exit::report(ablate::ablate(&options)),
         cli::Command::Prove(options) => exit::report(prove::prove(&options)),
+        cli::Command::Mutate(options) => exit::report(mutate::mutate(&options)),
         cli::Command::Confined(order) => confine::main(&order),
         cli::Command::Probe(order) => confine::probe_main(&order),
     }

@@ -17,7 +17,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// For a run of `length` checks.
+    /// For a run of `length` checks or mutants.
     pub(crate) fn new(length: usize, verbose: bool) -> Progress {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(length as u64);
@@ -47,7 +47,7 @@ impl Progress {
         self.line(format_args!("{word:>12} {what}"));
     }
 
-    /// One more check is finished.
+    /// One more is finished.
     pub(crate) fn advance(&self) {
         if let Some(bar) = &self.bar {
             bar.inc(1);

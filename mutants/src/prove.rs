@@ -16,13 +16,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 
 use crate::ablate::{Run, Timed, begin, in_copy, last_lines};
-use crate::builder::{BinaryId, Build, TestBinaries};
+use crate::builder::{BinaryId, Build, CompilerError, Failure, TestBinaries};
 use crate::catalogue::{self, Removal};
 use crate::cli::ProveOptions;
 use crate::exit::{Exit, Stop};
 use crate::killed_by::{self, KilledBy, Named};
 use crate::report::{self, Outcome, Verdict};
 use crate::run::{Alone, Killer};
+use crate::runtime::{self, Order};
 use crate::schema::{self, Schema};
 use crate::stories::{self, Shown};
 use crate::suite::Suite;
@@ -37,11 +38,11 @@ const TEST_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
     let common = &options.common;
-    begin(common)?;
-    let workspace = Workspace::find(common.manifest_path.as_deref())?;
+    begin(&common.shared)?;
+    let workspace = Workspace::find(common.shared.manifest_path.as_deref())?;
     if common.list {
         let removals = catalogue::plan(&workspace, &workspace.root)?;
-        report::list(&removals.iter().collect::<Vec<_>>(), common.json)?;
+        report::list(&removals.iter().collect::<Vec<_>>(), common.shared.json)?;
         return Ok(Exit::Proved);
     }
     let killed_by = killed_by::read(&workspace.root)?;
@@ -124,7 +125,7 @@ impl Prover<'_> {
             let apart = || schema.apart.iter().filter_map(|&place| wanted.get(place).copied());
             let ids: Vec<&str> = apart().map(|removal| &*removal.check.id).collect();
             self.control(&ids, &binaries)?;
-            self.run.runner.active.set(None);
+            self.run.runner.order.replace(None);
             applied.undo()?;
             for removal in apart() {
                 if failure.is_some() || self.run.interrupt.seen() {
@@ -153,7 +154,7 @@ impl Prover<'_> {
         }
         let interrupted = options.tells_stories() && self.run.interrupt.seen();
         let checks = self.run.conclude(&outcomes, wanted.len(), started, failure);
-        if !options.common.json && !told.is_empty() {
+        if !options.common.shared.json && !told.is_empty() {
             stories::table(&told)?;
         }
         Ok(checks?.and(stories::exit(&told, interrupted)))
@@ -190,8 +191,8 @@ impl Prover<'_> {
                     return Ok(Some((schema, binaries, applied)));
                 }
                 Build::Interrupted => return Ok(None),
-                Build::Failed { reason, log, places } => {
-                    let blamed = self.blamed(&schema, &places);
+                Build::Failed(Failure { reason, log, errors }) => {
+                    let blamed = self.blamed(&schema, &errors);
                     let before = schema.apart.len();
                     apart = &schema.apart | &blamed;
                     if apart.len() == before {
@@ -208,20 +209,25 @@ impl Prover<'_> {
     }
 
     /// Those that the errors of a build are about.
-    fn blamed(&self, schema: &Schema, places: &[(PathBuf, usize)]) -> BTreeSet<usize> {
+    fn blamed(&self, schema: &Schema, errors: &[CompilerError]) -> BTreeSet<usize> {
         let tree = self.run.scratch.tree();
-        let each = places.iter().flat_map(|(file, line)| {
-            let file = file.strip_prefix(&tree).unwrap_or(file);
-            schema.blame(file, *line)
-        });
-        each.collect()
+        let of = |error: &CompilerError| {
+            let mut blamed = error.places.iter().map(|place| {
+                let file = place.file.strip_prefix(&tree).unwrap_or(&place.file);
+                schema.blame(file, place.line)
+            });
+            blamed.find(|removals| !removals.is_empty()).unwrap_or_default()
+        };
+        errors.iter().flat_map(of).collect()
     }
 
     /// Switches a removal on for the programs to come.
     fn activate(&self, number: u32) -> anyhow::Result<()> {
-        self.run.runner.active.set(Some(number));
-        fs::write(&self.switch, number.to_string())
-            .with_context(|| format!("cannot write {}", self.switch.display()))
+        let order = Order::active(number);
+        fs::write(&self.switch, order.line())
+            .with_context(|| format!("cannot write {}", self.switch.display()))?;
+        self.run.runner.order.replace(Some(order));
+        Ok(())
     }
 
     /// Proves a check by its switch.
@@ -272,12 +278,12 @@ impl Prover<'_> {
         let (killer, log) = match first {
             Alone::Failed(killer, log) => (killer, log),
             Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
-            Alone::Passed | Alone::TimedOut => return Ok(None),
+            Alone::Passed(_) | Alone::TimedOut => return Ok(None),
         };
         if !self.controlled.contains(named) {
-            self.activate(schema::NONE)?;
+            self.activate(runtime::NONE)?;
             match self.run.runner.run_alone(binaries, suite, &named.test, TEST_LIMIT)? {
-                Alone::Passed => {
+                Alone::Passed(_) => {
                     self.controlled.insert(named.clone());
                 }
                 Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
@@ -298,7 +304,7 @@ impl Prover<'_> {
         Ok(match again {
             Alone::Failed(..) => Some(self.proved(&killer, &log)?),
             Alone::Interrupted => Some(Verdict::Interrupted),
-            Alone::Passed | Alone::TimedOut => None,
+            Alone::Passed(_) | Alone::TimedOut => None,
         })
     }
 
@@ -315,7 +321,7 @@ impl Prover<'_> {
         binaries: &TestBinaries,
     ) -> anyhow::Result<Verdict> {
         if self.timed.is_none() {
-            self.activate(schema::NONE)?;
+            self.activate(runtime::NONE)?;
             self.timed = self.run.time_suites(binaries, Instant::now())?;
         }
         let Some(timed) = &self.timed else { return Ok(Verdict::Interrupted) };
@@ -326,10 +332,10 @@ impl Prover<'_> {
     /// Sees that the tests that are to prove something in builds of their own pass with all checks in
     /// place.
     fn control(&mut self, ids: &[&str], binaries: &TestBinaries) -> anyhow::Result<()> {
-        self.activate(schema::NONE)?;
+        self.activate(runtime::NONE)?;
         for id in ids {
             if let Some((named, suite)) = self.named(id, binaries)
-                && let Alone::Passed =
+                && let Alone::Passed(_) =
                     self.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT)?
             {
                 self.controlled.insert(named);
@@ -380,7 +386,7 @@ impl Prover<'_> {
                     self.timed = self.run.time_suites(&binaries, Instant::now())?;
                 }
                 Build::Interrupted => return Ok(Verdict::Interrupted),
-                Build::Failed { reason, log, .. } => {
+                Build::Failed(Failure { reason, log, .. }) => {
                     let log = last_lines(&log);
                     let message =
                         format!("the unchanged workspace does not build: {reason}\n{log}");
@@ -408,7 +414,7 @@ impl Prover<'_> {
         let done = match self.run.builder.build()? {
             Build::Done(binaries) => Ok(work(self, &binaries)?),
             Build::Interrupted => Err(Verdict::Interrupted),
-            Build::Failed { reason, log, .. } => {
+            Build::Failed(Failure { reason, log, .. }) => {
                 self.run.log(id, &log)?;
                 Err(Verdict::DoesNotCompile(reason))
             }

@@ -8,20 +8,21 @@
 //! * A time-out never proves anything, also beside a failure.
 //! * What a test prints decides nothing: its exit code alone, run by itself, does.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
 
 use crate::builder::{self, TestBinaries, TestBinary};
 use crate::confine::Confinement;
 use crate::interrupt::Interrupt;
 use crate::process::{self, End, Ended};
-use crate::schema;
+use crate::runtime::{self, Order};
 use crate::suite::{Kind, Suite};
-use crate::tree::Scratch;
 
 /// How often a suite is run again without the tests that failed in it and passed
 /// alone.
@@ -30,8 +31,8 @@ const UNSTEADY_MAX: usize = 3;
 /// How many tests of a suite may reach their limit before the rest is left alone.
 const HUNG_MAX: usize = 2;
 
-/// A test that notices a removal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A test that notices a removal, or another change.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Killer {
     pub(crate) test: String,
     pub(crate) package: String,
@@ -67,13 +68,14 @@ pub(crate) enum Baseline {
 
 #[derive(Debug)]
 pub(crate) struct Runner<'a> {
-    pub(crate) scratch: &'a Scratch,
+    /// The copy that was built.
+    pub(crate) tree: PathBuf,
     pub(crate) confinement: &'a Confinement,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) jobs: u16,
     pub(crate) timeout: Duration,
-    /// The removal that is switched on, in a build that has switches.
-    pub(crate) active: Cell<Option<u32>>,
+    /// What is switched on, in a build that has switches.
+    pub(crate) order: RefCell<Option<Order>>,
 }
 
 /// How a run of several tests ended.
@@ -154,7 +156,7 @@ impl Runner<'_> {
                 match self.run_alone(binaries, suite, &test, limit)? {
                     Alone::Failed(killer, log) => return Ok(Answer::Killed { killer, log }),
                     Alone::Interrupted => return Ok(Answer::Interrupted),
-                    Alone::Passed => unsteady.push(test.clone()),
+                    Alone::Passed(_) => unsteady.push(test.clone()),
                     Alone::TimedOut => hung.push(test.clone()),
                 }
                 tests.retain(|other| *other != test);
@@ -175,7 +177,7 @@ impl Runner<'_> {
     ) -> anyhow::Result<Answer> {
         for test in tests {
             match self.run_alone(binaries, suite, test, limit)? {
-                Alone::Passed => continue,
+                Alone::Passed(_) => continue,
                 Alone::Interrupted => return Ok(Answer::Interrupted),
                 Alone::TimedOut => {
                     hung.push(test.clone());
@@ -189,7 +191,7 @@ impl Runner<'_> {
             match self.run_alone(binaries, suite, test, limit)? {
                 Alone::Failed(killer, log) => return Ok(Answer::Killed { killer, log }),
                 Alone::Interrupted => return Ok(Answer::Interrupted),
-                Alone::Passed | Alone::TimedOut => unsteady.push(test.clone()),
+                Alone::Passed(_) | Alone::TimedOut => unsteady.push(test.clone()),
             }
         }
         if hung.is_empty() && unsteady.is_empty() {
@@ -255,7 +257,7 @@ impl Runner<'_> {
         command.args(["--test-threads=1", "--exact", test]);
         let ended = self.run(command, limit, &mut |_| ControlFlow::Continue(()))?;
         Ok(match ended.how {
-            End::Exited(0) => Alone::Passed,
+            End::Exited(0) => Alone::Passed(ended.took),
             End::Interrupted => Alone::Interrupted,
             End::TimedOut | End::Stopped => Alone::TimedOut,
             End::Exited(code) => {
@@ -292,13 +294,13 @@ impl Runner<'_> {
             .env("CARGO_MANIFEST_DIR", &binary.directory)
             // Snapshots are compared, never written, and looked for in the copy.
             .env("INSTA_UPDATE", "no")
-            .env("INSTA_WORKSPACE_ROOT", self.scratch.tree())
+            .env("INSTA_WORKSPACE_ROOT", &self.tree)
             .env("RUST_BACKTRACE", "0")
             // A test that is skipped for want of namespaces would pass with any removal.
             .env("MORTMAIN_CELL_REQUIRED", "1")
             .env_remove("TMPDIR");
-        if let Some(active) = self.active.get() {
-            command.env(schema::VARIABLE, active.to_string());
+        if let Some(order) = &*self.order.borrow() {
+            command.env(runtime::VARIABLE, order.line());
         }
         for (name, path) in &binary.programs {
             command.env(format!("CARGO_BIN_EXE_{name}"), path);
@@ -318,7 +320,8 @@ impl Runner<'_> {
 
 /// How a test ended that was run by itself.
 pub(crate) enum Alone {
-    Passed,
+    /// With the time that it took.
+    Passed(Duration),
     /// With what it printed.
     Failed(Killer, String),
     TimedOut,

@@ -33,12 +33,7 @@ use syn::visit::{self, Visit};
 use crate::catalogue::Removal;
 use crate::checks::code_start;
 use crate::edit::{self, Edit};
-
-/// The name of the module that is added to each crate.
-const MODULE: &str = "__mutants";
-
-/// The number of no removal.
-pub(crate) const NONE: u32 = 0;
+use crate::runtime::{self, MODULE};
 
 /// A workspace with switches.
 #[derive(Debug, Default)]
@@ -188,7 +183,7 @@ impl Schema {
         for root in crates {
             let source = &sources[&root];
             let text = self.files.entry(root).or_insert_with(|| source.clone());
-            text.push_str(&module(switch));
+            text.push_str(&runtime::module(0, switch));
         }
         Ok(())
     }
@@ -273,37 +268,6 @@ impl<'ast> Visit<'ast> for Bodies {
         visit::visit_trait_item_fn(self, node);
     }
 }
-
-/// The module that knows which removal is active: by the environment, and where a program was
-/// started without it, by a file.
-fn module(switch: &Path) -> String {
-    let switch = switch.to_string_lossy();
-    format!(
-        r#"
-#[doc(hidden)]
-mod {MODULE} {{
-    extern crate std;
-    use core::sync::atomic::{{AtomicU32, Ordering}};
-    static ACTIVE: AtomicU32 = AtomicU32::new(u32::MAX);
-    pub(crate) fn active() -> u32 {{
-        match ACTIVE.load(Ordering::Relaxed) {{
-            u32::MAX => {{
-                let told = std::env::var("{VARIABLE}").ok();
-                let told = told.or_else(|| std::fs::read_to_string({switch:?}).ok());
-                let number = told.and_then(|told| told.trim().parse().ok()).unwrap_or({NONE});
-                ACTIVE.store(number, Ordering::Relaxed);
-                number
-            }}
-            number => number,
-        }}
-    }}
-}}
-"#
-    )
-}
-
-/// The variable that says which removal is active.
-pub(crate) const VARIABLE: &str = "MORTMAIN_MUTANTS_ACTIVE";
 
 #[cfg(test)]
 mod tests {

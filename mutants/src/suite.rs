@@ -15,11 +15,13 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use crate::builder::BinaryId;
 
 /// What a test works on. In the order in which suites run: from quick to slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     /// Functions
     Unit,

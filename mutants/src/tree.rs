@@ -5,6 +5,7 @@
 //! ```text
 //! ablate/lock      held while a run uses the rest, and a CACHEDIR.TAG beside it
 //! ablate/tree/     the copy
+//! ablate/switched/ another, with every operator's changes behind switches
 //! ablate/target/   what is built from it
 //! ablate/log/      a file for each check: what the compiler and the tests printed
 //! ablate/building  there while a build runs
@@ -51,7 +52,7 @@ impl Scratch {
     ///
     /// [`Exit::Undecided`] when another run has it.
     pub(crate) fn take(target_directory: &Path) -> anyhow::Result<Scratch> {
-        let root = target_directory.join("ablate");
+        let root = Scratch::path(target_directory);
         let make = |path: &Path| {
             fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
         };
@@ -76,10 +77,17 @@ impl Scratch {
             remove(&scratch.target())?;
             remove(&scratch.building())?;
         }
-        for path in [scratch.tree(), scratch.test_directory(), scratch.logs()] {
+        let directories =
+            [scratch.tree(), scratch.switched(), scratch.test_directory(), scratch.logs()];
+        for path in directories {
             make(&path)?;
         }
         Ok(scratch)
+    }
+
+    /// Where it is below a target directory.
+    pub(crate) fn path(target_directory: &Path) -> PathBuf {
+        target_directory.join("ablate")
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -88,6 +96,11 @@ impl Scratch {
 
     pub(crate) fn tree(&self) -> PathBuf {
         self.root.join("tree")
+    }
+
+    /// The copy that has switches in it.
+    pub(crate) fn switched(&self) -> PathBuf {
+        self.root.join("switched")
     }
 
     pub(crate) fn target(&self) -> PathBuf {
@@ -119,7 +132,14 @@ impl Scratch {
 
     /// Makes the copy equal to `source`, which may hold the scratch directory itself.
     pub(crate) fn synchronise(&self, source: &Path) -> anyhow::Result<()> {
-        synchronise(source, &self.tree()).context("cannot copy the workspace")
+        synchronise(source, &self.tree(), &Texts::new(), Path::new(""))
+            .context("cannot copy the workspace")
+    }
+
+    /// Makes the copy with switches equal to `source`, but for the files that have other texts.
+    pub(crate) fn synchronise_switched(&self, source: &Path, texts: &Texts) -> anyhow::Result<()> {
+        synchronise(source, &self.switched(), texts, Path::new(""))
+            .context("cannot copy the workspace")
     }
 
     /// Writes changed files into the copy, until the value that is returned ends.
@@ -163,8 +183,12 @@ impl Drop for Applied {
     }
 }
 
-/// Makes the directory `copy` equal to the directory `source`.
-fn synchronise(source: &Path, copy: &Path) -> io::Result<()> {
+/// Texts of files, by their paths from the root.
+pub(crate) type Texts = BTreeMap<PathBuf, String>;
+
+/// Makes the directory `copy` equal to the directory `source`, which is `here` from the root, but for
+/// the files that have other texts.
+fn synchronise(source: &Path, copy: &Path, texts: &Texts, here: &Path) -> io::Result<()> {
     let mut wanted = Vec::new();
     for entry in fs::read_dir(source)? {
         let entry = entry?;
@@ -180,7 +204,7 @@ fn synchronise(source: &Path, copy: &Path) -> io::Result<()> {
                 remove(&to)?;
                 fs::create_dir(&to)?;
             }
-            synchronise(&from, &to)?;
+            synchronise(&from, &to, texts, &here.join(&name))?;
         } else if kind.is_symlink() {
             let target = fs::read_link(&from)?;
             if fs::read_link(&to).ok().as_ref() != Some(&target) {
@@ -188,7 +212,11 @@ fn synchronise(source: &Path, copy: &Path) -> io::Result<()> {
                 symlink(target, &to)?;
             }
         } else if fs::metadata(&from)?.is_file() {
-            copy_file(&from, &to)?;
+            let content = match texts.get(&here.join(&name)) {
+                Some(text) => text.clone().into_bytes(),
+                None => fs::read(&from)?,
+            };
+            write_file(&content, &fs::metadata(&from)?.permissions(), &to)?;
         } else {
             continue;
         }
@@ -203,9 +231,8 @@ fn synchronise(source: &Path, copy: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    let content = fs::read(from)?;
-    let permissions = fs::metadata(from)?.permissions();
+/// Writes a file where it differs.
+fn write_file(content: &[u8], permissions: &fs::Permissions, to: &Path) -> io::Result<()> {
     if let Ok(metadata) = fs::symlink_metadata(to) {
         let same = metadata.is_file()
             && metadata.permissions().mode() == permissions.mode()
@@ -216,7 +243,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
         remove(to)?;
     }
     fs::write(to, content)?;
-    fs::set_permissions(to, permissions)
+    fs::set_permissions(to, permissions.clone())
 }
 
 fn is_directory(path: &Path) -> io::Result<bool> {
@@ -314,8 +341,15 @@ mod tests {
         put(copy.join("link"), "was a file");
         symlink("/nonexistent", copy.join("dangling")).unwrap();
 
-        synchronise(&source, &copy).unwrap();
+        synchronise(&source, &copy, &Texts::new(), Path::new("")).unwrap();
         assert_eq!(listing(&copy), wanted);
+
+        let texts = Texts::from([("src/lib.rs".into(), "other".to_owned())]);
+        synchronise(&source, &copy, &texts, Path::new("")).unwrap();
+        let other: Vec<String> =
+            wanted.iter().map(|line| line.replace("644 code", "644 other")).collect();
+        assert_ne!(other, wanted);
+        assert_eq!(listing(&copy), other);
     }
 
     #[test]
@@ -338,14 +372,14 @@ mod tests {
         fs::create_dir(&copy).unwrap();
         put(source.join("same"), "same");
         put(source.join("other"), "before");
-        synchronise(&source, &copy).unwrap();
+        synchronise(&source, &copy, &Texts::new(), Path::new("")).unwrap();
         let long_ago = std::time::SystemTime::UNIX_EPOCH;
         for name in ["same", "other"] {
             let file = File::options().write(true).open(copy.join(name)).unwrap();
             file.set_modified(long_ago).unwrap();
         }
         put(source.join("other"), "behind");
-        synchronise(&source, &copy).unwrap();
+        synchronise(&source, &copy, &Texts::new(), Path::new("")).unwrap();
         let time = |name| fs::metadata(copy.join(name)).unwrap().modified().unwrap();
         assert_eq!(time("same"), long_ago);
         assert_ne!(time("other"), long_ago);

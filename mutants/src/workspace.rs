@@ -16,6 +16,8 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target_directory: PathBuf,
     pub(crate) members: Vec<Member>,
+    /// The names of those that cargo works on unasked.
+    pub(crate) default_members: Vec<String>,
 }
 
 /// A package of the workspace.
@@ -24,6 +26,8 @@ pub(crate) struct Member {
     pub(crate) name: String,
     /// Relative to the root; empty for a package in the root itself.
     pub(crate) directory: PathBuf,
+    /// The root files of its library and its programs, relative to the workspace's.
+    pub(crate) roots: Vec<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -31,12 +35,29 @@ struct Metadata {
     workspace_root: PathBuf,
     target_directory: PathBuf,
     packages: Vec<Package>,
+    workspace_default_members: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Package {
     name: String,
+    id: String,
     manifest_path: PathBuf,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    src_path: PathBuf,
+}
+
+impl Target {
+    /// Whether it is part of what the package is for, and runs when that runs.
+    fn is_product(&self) -> bool {
+        let product = ["bin", "cdylib", "dylib", "lib", "rlib", "staticlib"];
+        self.kind.iter().any(|kind| product.contains(&&**kind))
+    }
 }
 
 impl Workspace {
@@ -66,6 +87,7 @@ impl Workspace {
         let root = fs::canonicalize(&metadata.workspace_root)
             .with_context(|| format!("cannot find {}", metadata.workspace_root.display()))?;
         let mut members = Vec::new();
+        let mut default_members = Vec::new();
         for package in metadata.packages {
             let manifest = fs::canonicalize(&package.manifest_path)?;
             let directory = manifest.parent().and_then(|path| path.strip_prefix(&root).ok());
@@ -76,10 +98,27 @@ impl Workspace {
                     package.name
                 );
             };
-            members.push(Member { name: package.name, directory: directory.to_owned() });
+            let products = package.targets.iter().filter(|target| target.is_product());
+            let roots = products.filter_map(|target| {
+                let path = fs::canonicalize(&target.src_path).ok()?;
+                path.strip_prefix(&root).ok().map(Path::to_owned)
+            });
+            if metadata.workspace_default_members.contains(&package.id) {
+                default_members.push(package.name.clone());
+            }
+            members.push(Member {
+                name: package.name,
+                directory: directory.to_owned(),
+                roots: roots.collect(),
+            });
         }
         members.sort_by(|a, b| a.directory.cmp(&b.directory));
-        Ok(Workspace { root, target_directory: metadata.target_directory, members })
+        Ok(Workspace {
+            root,
+            target_directory: metadata.target_directory,
+            members,
+            default_members,
+        })
     }
 
     /// The members without this program's own package: the source of this program

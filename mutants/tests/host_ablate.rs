@@ -43,7 +43,7 @@ mod starts_cargo {
         let rules = ["a1", "a2", "a3", "a4", "a5", "a7"].map(|rule| format!("--rule={rule}"));
         let mut arguments = vec!["--json"];
         arguments.extend(rules.iter().map(String::as_str));
-        let finished = fixture.run(&arguments);
+        let finished = fixture.run("ablate", &arguments);
         assert_eq!(
             verdicts(&finished),
             [
@@ -78,7 +78,7 @@ mod starts_cargo {
         let rules = ["a1", "a2", "a3", "a4", "a5", "a7", "a9"].map(|rule| format!("--rule={rule}"));
         let mut arguments = vec!["--json"];
         arguments.extend(rules.iter().map(String::as_str));
-        let finished = fixture.prove(&arguments);
+        let finished = fixture.run("prove", &arguments);
         let mut told = verdicts(&finished);
         told.sort_unstable();
         assert_eq!(
@@ -108,7 +108,7 @@ mod starts_cargo {
     #[test]
     fn a_story_has_to_fail_for_each_rule_that_it_protects() {
         let fixture = Fixture::new("proofs");
-        let finished = fixture.prove(&["--story=sums", "--story=numbers"]);
+        let finished = fixture.run("prove", &["--story=sums", "--story=numbers"]);
         assert_eq!(
             finished.stdout,
             "sums: a2 not shown, holds without a2-unnoticed\n\
@@ -117,7 +117,7 @@ mod starts_cargo {
         );
         assert_eq!(finished.code, Some(1), "a rule that is not shown is a finding");
 
-        let finished = fixture.prove(&["--story=sums", "--json"]);
+        let finished = fixture.run("prove", &["--story=sums", "--json"]);
         assert_eq!(
             finished.stdout,
             "{\"schema\":1,\"story\":\"sums\",\"rule\":\"a8\",\"verdict\":\"shown\",\
@@ -126,15 +126,15 @@ mod starts_cargo {
              \"holds_without\":[\"a2-unnoticed\"]}\n",
             "{finished:?}"
         );
-        assert_eq!(fixture.prove(&["--story=numbers"]).code, Some(0));
-        assert_eq!(fixture.prove(&["--story=nothing"]).code, Some(4), "it has no file");
+        assert_eq!(fixture.run("prove", &["--story=numbers"]).code, Some(0));
+        assert_eq!(fixture.run("prove", &["--story=nothing"]).code, Some(4), "it has no file");
     }
 
     #[test]
     fn a_table_is_printed_for_people_and_a_timeout_proves_nothing() {
         let fixture = Fixture::new("proofs");
         let arguments = ["--check=a8-second", "--rule=a6", "--binary=proofs", "--timeout=2s"];
-        let finished = fixture.run(&arguments);
+        let finished = fixture.run("ablate", &arguments);
         let (table, summary) = finished.stdout.split_once("\n\n").expect("a table and a summary");
         assert_eq!(
             table,
@@ -149,7 +149,7 @@ mod starts_cargo {
     #[test]
     fn checks_are_listed_without_a_run() {
         let fixture = Fixture::new("proofs");
-        let finished = fixture.run(&["--list", "--rule=a1", "--rule=a4"]);
+        let finished = fixture.run("ablate", &["--list", "--rule=a1", "--rule=a4"]);
         assert_eq!(
             finished.stdout,
             "a1  a1-even    src/lib.rs:14  delete the statement `if odd {`\n\
@@ -163,20 +163,20 @@ mod starts_cargo {
     fn a_selection_without_a_match_is_told() {
         let fixture = Fixture::new("proofs");
         for arguments in [["--list", "--check=a1"], ["--list", "--rule=z9"]] {
-            let finished = fixture.run(&arguments);
+            let finished = fixture.run("ablate", &arguments);
             assert_eq!(finished.code, Some(4), "{finished:?}");
             assert_eq!(finished.stdout, "");
         }
-        let finished = fixture.run(&["--check=a1-even", "--binary=no_such_binary"]);
+        let finished = fixture.run("ablate", &["--check=a1-even", "--binary=no_such_binary"]);
         assert_eq!(finished.code, Some(4), "{finished:?}");
-        assert_eq!(fixture.run(&["--no-such-option"]).code, Some(2));
-        assert_eq!(fixture.run(&["--manifest-path=/nonexistent"]).code, Some(2));
+        assert_eq!(fixture.run("ablate", &["--no-such-option"]).code, Some(2));
+        assert_eq!(fixture.run("ablate", &["--manifest-path=/nonexistent"]).code, Some(2));
     }
 
     #[test]
     fn a_failing_baseline_is_told_and_nothing_is_tried() {
         let fixture = Fixture::new("red");
-        let finished = fixture.run(&[]);
+        let finished = fixture.run("ablate", &[]);
         assert_eq!(finished.code, Some(5), "{finished:?}");
         assert_eq!(finished.stdout, "");
         let told = "tests of red fail in the unchanged workspace: tests::is_wrong_about_the_bound";
@@ -188,7 +188,7 @@ mod starts_cargo {
     fn comments_and_catalogue_that_do_not_fit_are_told_at_once() {
         let fixture = Fixture::new("astray");
         for arguments in [&["--list"][..], &[]] {
-            let finished = fixture.run(arguments);
+            let finished = fixture.run("ablate", arguments);
             assert_eq!(finished.code, Some(7), "{finished:?}");
             let problems: Vec<&str> = finished.stderr.lines().skip(1).map(str::trim).collect();
             let expected = [
@@ -208,7 +208,7 @@ mod starts_cargo {
     #[test]
     fn an_interrupt_ends_the_test_and_prints_what_is_known() {
         let fixture = Fixture::new("proofs");
-        let mut guard = fixture.start(&["--verbose", "--rule=a6", "--rule=a7"]);
+        let mut guard = fixture.start("ablate", &["--verbose", "--rule=a6", "--rule=a7"]);
         let hangs = |line: &str| line == "a6-end: proofs (unit)";
         guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
         kill(Pid::from_raw(guard.pid()), Signal::SIGINT).unwrap();
@@ -226,7 +226,7 @@ mod starts_cargo {
     #[test]
     fn nothing_outlives_a_killed_run_and_the_next_one_repairs() {
         let fixture = Fixture::new("proofs");
-        let mut guard = fixture.start(&["--verbose", "--check=a6-end", "--kind=unit"]);
+        let mut guard = fixture.start("ablate", &["--verbose", "--check=a6-end", "--kind=unit"]);
         let hangs = |line: &str| line == "a6-end: proofs (unit)";
         guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
         let below = below_with(guard.pid(), "proofs-");
@@ -241,7 +241,7 @@ mod starts_cargo {
         let copy = fixture.scratch().join("tree/src/lib.rs");
         let copy = fs::read_to_string(copy).unwrap();
         assert!(!copy.contains("if number == 0"), "the removal was still in the copy");
-        let finished = fixture.run(&["--check=a1-even", "--kind=unit"]);
+        let finished = fixture.run("ablate", &["--check=a1-even", "--kind=unit"]);
         assert_eq!(finished.code, Some(0), "{finished:?}");
     }
 
@@ -251,7 +251,7 @@ mod starts_cargo {
         // A namespace of users that may not have any of the others.
         let script = "exec unshare --map-root-user sh -c \
                       'echo 0 >/proc/sys/user/max_mnt_namespaces && exec \"$@\"' sh \"$@\"";
-        let finished = fixture.run_by(script, &[]);
+        let finished = fixture.run_by(script, "ablate", &[]);
         assert_eq!(finished.code, Some(77), "{finished:?}");
         let told = "error: tests cannot be confined here: cannot make namespaces";
         assert!(finished.stderr.starts_with(told), "{finished:?}");

@@ -5,6 +5,7 @@ use crate::builder::TestBinaries;
 use crate::catalogue::Removal;
 use crate::exit::{Exit, Stop};
 use crate::run::Alone;
+use crate::runtime;
 use crate::schema::{self, Schema};
 use crate::stories::{self, Found, Outcome, Shown, Story};
 use crate::suite::Suite;
@@ -21,7 +22,7 @@ impl Prover<'_> {
         wanted: &[String],
     ) -> anyhow::Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
-        self.activate(schema::NONE)?;
+        self.activate(runtime::NONE)?;
         let Some(suites) = self.run.runner.suites(binaries)? else { return Ok(outcomes) };
         let mut all = stories::among(&suites, &self.run.scratch.tree())?;
         if let Some(name) = wanted.iter().find(|name| all.iter().all(|story| story.name != **name))
@@ -36,7 +37,7 @@ impl Prover<'_> {
                 let found = asked.rule(rule, stories::remembered(shown, story, rule))?;
                 let (story, rule) = (story.name.clone(), rule.clone());
                 let outcome = Outcome { story, rule, found };
-                if self.run.options.json {
+                if self.run.options.shared.json {
                     stories::json(&outcome)?;
                 }
                 let ended = outcome.found == Found::Interrupted;
@@ -81,7 +82,7 @@ impl Asked<'_> {
                     self.prover.run.log(&name, &log)?;
                     return Ok(Found::Shown(id.clone()));
                 }
-                Alone::Passed => passed.push(id.clone()),
+                Alone::Passed(_) => passed.push(id.clone()),
                 Alone::TimedOut => hung.push(id.clone()),
                 Alone::Interrupted => return Ok(Found::Interrupted),
             }
@@ -91,9 +92,9 @@ impl Asked<'_> {
 
     /// Sees that the story holds with all checks in place.
     fn control(&self) -> anyhow::Result<()> {
-        self.prover.activate(schema::NONE)?;
+        self.prover.activate(runtime::NONE)?;
         match self.tell()? {
-            Alone::Passed | Alone::Interrupted => Ok(()),
+            Alone::Passed(_) | Alone::Interrupted => Ok(()),
             Alone::TimedOut => Err(self.fails("does not end")),
             Alone::Failed(_, log) => Err(self.fails(&format!("fails\n{}", last_lines(&log)))),
         }

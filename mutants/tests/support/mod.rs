@@ -57,27 +57,18 @@ impl Fixture {
         self.target().join("ablate")
     }
 
-    /// Starts `ablate`, with one stream for its results and its progress.
-    pub(crate) fn start(&self, arguments: &[&str]) -> ChildGuard {
-        ChildGuard::spawn(self.command("ablate", "exec \"$@\" 2>&1", arguments)).unwrap()
+    /// Starts a command, with one stream for its results and its progress.
+    pub(crate) fn start(&self, subcommand: &str, arguments: &[&str]) -> ChildGuard {
+        ChildGuard::spawn(self.command(subcommand, "exec \"$@\" 2>&1", arguments)).unwrap()
     }
 
-    /// Runs `ablate` to its end.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
-        self.run_by("exec \"$@\"", arguments)
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, subcommand: &str, arguments: &[&str]) -> Finished {
+        self.run_by("exec \"$@\"", subcommand, arguments)
     }
 
-    /// Runs `prove` to its end.
-    pub(crate) fn prove(&self, arguments: &[&str]) -> Finished {
-        self.finish("prove", "exec \"$@\"", arguments)
-    }
-
-    /// Runs `ablate` to its end, by a script whose words it is.
-    pub(crate) fn run_by(&self, script: &str, arguments: &[&str]) -> Finished {
-        self.finish("ablate", script, arguments)
-    }
-
-    fn finish(&self, subcommand: &str, script: &str, arguments: &[&str]) -> Finished {
+    /// Runs a command to its end, by a script whose words it is.
+    pub(crate) fn run_by(&self, script: &str, subcommand: &str, arguments: &[&str]) -> Finished {
         let errors = self.target().join("stderr.txt");
         let mut command =
             self.command(subcommand, &format!("exec 2>\"$ERRORS\"; {script}"), arguments);

@@ -1,0 +1,142 @@
+//! `mutants/equivalents.toml`: mutants that no test can notice, each with the reason.
+//!
+//! ```toml
+//! [[equivalent]]
+//! file = "mortmain/src/walk.rs"
+//! function = "Walk::depth"
+//! from = "depth > most"
+//! to = "depth >= most"
+//! reason = "the depth is never the most: the caller has looked"
+//! ```
+//!
+//! Invariants:
+//! * A declaration is about one mutant; `nth` tells which, where several are alike. One that is about
+//!   none is an error, so that none outlives its code.
+//! * A declared mutant is still run, and an error if a test notices it: then the reason is wrong.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+
+use crate::exit::{Exit, Stop};
+use crate::mutant::Mutant;
+
+/// Where the declarations are, from the root of the workspace.
+const PATH: &str = "mutants/equivalents.toml";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    equivalent: Vec<Declaration>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declaration {
+    file: PathBuf,
+    function: String,
+    from: String,
+    to: String,
+    nth: Option<usize>,
+    reason: String,
+}
+
+/// The reasons, by the numbers of the mutants.
+pub(crate) type Equivalents = BTreeMap<u32, String>;
+
+/// Reads the declarations at the root of a workspace. Those about other packages than the mutants'
+/// are passed over.
+///
+/// # Errors
+///
+/// [`Exit::CatalogueWrong`] with everything that does not fit.
+pub(crate) fn read(root: &Path, mutants: &[Mutant]) -> anyhow::Result<Equivalents> {
+    let text = match fs::read_to_string(root.join(PATH)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Equivalents::new()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {PATH}")),
+    };
+    let wrong = |what: String| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {what}"));
+    let document: Document = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let there = |file: &Path| mutants.iter().any(|mutant| mutant.file == file);
+    let (mut equivalents, mut problems) = (Equivalents::new(), String::new());
+    for declaration in &document.equivalent {
+        let elsewhere = root.join(&declaration.file).is_file() && !there(&declaration.file);
+        match declaration.find(mutants) {
+            _ if elsewhere => {}
+            Ok(number) => {
+                equivalents.insert(number, declaration.reason.clone());
+            }
+            Err(problem) => {
+                let Declaration { file, function, from, to, .. } = declaration;
+                let file = file.display();
+                let _ = write!(problems, "\n  {file}, {function}, {from} → {to}: {problem}");
+            }
+        }
+    }
+    if problems.is_empty() { Ok(equivalents) } else { Err(wrong(problems).into()) }
+}
+
+impl Declaration {
+    fn find(&self, mutants: &[Mutant]) -> Result<u32, String> {
+        if self.reason.trim().is_empty() {
+            return Err("it gives no reason".to_owned());
+        }
+        let alike = mutants.iter().filter(|mutant| {
+            mutant.file == self.file
+                && mutant.function == self.function
+                && mutant.from == self.from
+                && mutant.to == self.to
+        });
+        let alike: Vec<u32> = alike.map(|mutant| mutant.number).collect();
+        match (&alike[..], self.nth) {
+            ([], _) => Err("there is no such mutant".to_owned()),
+            ([one], None | Some(1)) => Ok(*one),
+            (many, Some(nth)) => many
+                .get(nth.wrapping_sub(1))
+                .copied()
+                .ok_or_else(|| format!("there are {} of them, and `nth` is {nth}", many.len())),
+            (many, None) => {
+                Err(format!("there are {} of them: `nth` tells which, from 1", many.len()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutant::tests::plan_one;
+
+    const SOURCE: &str = "fn f() { g(a == b); g(a == b); g(c < d); }";
+
+    fn find(toml: &str) -> Result<u32, String> {
+        let document: Document = toml::from_str(toml).unwrap();
+        document.equivalent[0].find(&plan_one(SOURCE).mutants)
+    }
+
+    fn declared(change: &str, reason: &str) -> String {
+        let (from, to) = change.split_once(" -> ").unwrap();
+        format!(
+            "[[equivalent]]\nfile = 'src/lib.rs'\nfunction = 'f'\nfrom = '{from}'\nto = '{to}'\nreason = '{reason}'\n"
+        )
+    }
+
+    #[test]
+    fn a_declaration_is_about_one_mutant() {
+        assert_eq!(find(&declared("c < d -> c <= d", "why")), Ok(6));
+        let twice = declared("a == b -> a != b", "why");
+        assert!(find(&twice).unwrap_err().contains("there are 2"));
+        assert_eq!(find(&format!("{twice}nth = 2\n")), Ok(3));
+        assert!(find(&format!("{twice}nth = 3\n")).is_err());
+        assert!(find(&format!("{twice}nth = 0\n")).is_err());
+        assert!(find(&declared("c < d -> c", "why")).unwrap_err().contains("no such mutant"));
+        assert!(find(&declared("c < d -> c <= d", " ")).unwrap_err().contains("no reason"));
+    }
+}

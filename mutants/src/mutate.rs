@@ -1,0 +1,310 @@
+//! The command `mutate`: the usual operators over whole packages, all mutants in one build.
+//!
+//! Order of work: find the mutants, ask the compiler which it takes, build everything once, record
+//! which test comes by which mutant, and show each mutant to those tests only. What a run found out
+//! about the compiler and the tests is kept for the next (`state`).
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context as _;
+
+use crate::ablate::begin;
+use crate::builder::{Builder, TestBinaries};
+use crate::cli::{MutateCommand, MutateOptions, ShowOptions};
+use crate::confine::Confinement;
+use crate::equivalents::{self, Equivalents};
+use crate::exit::{Exit, Stop};
+use crate::hash::Hash;
+use crate::hunt::Hunter;
+use crate::interrupt::Interrupt;
+use crate::mutant::{Mutant, Plan};
+use crate::progress::Progress;
+use crate::reach::Listener;
+use crate::record::{self, Ordered};
+use crate::run::Runner;
+use crate::state::{Fate, Recorded, State, TestRecord};
+use crate::survey::{self, Finding};
+use crate::switched::Switched;
+use crate::tree::Scratch;
+use crate::workspace::Workspace;
+
+pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
+    begin(&options.shared)?;
+    if let Some(MutateCommand::Show(options)) = &options.command {
+        return show(options);
+    }
+    let workspace = Workspace::find(options.shared.manifest_path.as_deref())?;
+    let packages = packages(&workspace, &options.packages)?;
+    let plan = Plan::of(&workspace, &packages)?;
+    let equivalents = equivalents::read(&workspace.root, &plan.mutants)?;
+    if options.list {
+        survey::list(&select(&plan, options, &State::default())?, options.shared.json)?;
+        return Ok(Exit::Proved);
+    }
+    let scratch = Scratch::take(&workspace.target_directory)?;
+    let mut state = State::read(scratch.root());
+    state.packages = packages.clone();
+    let selected = select(&plan, options, &state)?;
+    let interrupt = Interrupt::watch().context("cannot watch for signals")?;
+    let confinement = Confinement {
+        keep: vec![workspace.root.clone(), scratch.root().to_owned()],
+        cover: scratch.test_directory(),
+    };
+    confinement.probe(&interrupt)?;
+    let test_packages = existing(&workspace, &options.test_packages)?;
+    let run = Run {
+        options,
+        plan: &plan,
+        equivalents: &equivalents,
+        packages: &packages,
+        builder: Builder {
+            scratch: &scratch,
+            tree: scratch.switched(),
+            workspace: &workspace,
+            packages: &test_packages,
+            jobs: options.shared.jobs,
+            interrupt: &interrupt,
+        },
+        runner: Runner {
+            tree: scratch.switched(),
+            confinement: &confinement,
+            interrupt: &interrupt,
+            jobs: options.shared.jobs,
+            timeout: options.shared.timeout,
+            order: RefCell::new(None),
+        },
+        interrupt: &interrupt,
+        progress: Progress::new(selected.len(), options.shared.verbose),
+    };
+    run.all(&selected, &mut state)
+}
+
+/// The packages that are mutated.
+fn packages(workspace: &Workspace, asked: &[String]) -> anyhow::Result<Vec<String>> {
+    if asked.is_empty() {
+        return Ok(workspace.default_members.clone());
+    }
+    existing(workspace, asked)
+}
+
+fn existing(workspace: &Workspace, asked: &[String]) -> anyhow::Result<Vec<String>> {
+    for name in asked {
+        if !workspace.members.iter().any(|member| member.name == *name) {
+            let message = format!("no package of the workspace is named {name}");
+            return Err(Stop::new(Exit::NothingMatched, message).into());
+        }
+    }
+    Ok(asked.to_vec())
+}
+
+/// The mutants that the command line asks for.
+fn select<'p>(
+    plan: &'p Plan,
+    options: &MutateOptions,
+    state: &State,
+) -> anyhow::Result<Vec<&'p Mutant>> {
+    for id in &options.mutants {
+        if !plan.mutants.iter().any(|mutant| mutant.id == *id) {
+            return Err(Stop::new(Exit::NothingMatched, format!("no mutant is named {id}")).into());
+        }
+    }
+    let wanted = |mutant: &&Mutant| {
+        let (files, functions, ids) = (&options.files, &options.functions, &options.mutants);
+        (files.is_empty() || files.iter().any(|glob| glob.matches_path(&mutant.file)))
+            && (functions.is_empty() || functions.iter().any(|part| mutant.function.contains(part)))
+            && (ids.is_empty() || ids.contains(&mutant.id))
+            && (!options.missed || state.fates.get(&mutant.id).is_some_and(Fate::is_missed))
+    };
+    let matching = plan.mutants.iter().filter(wanted).enumerate();
+    let in_slice = matching
+        .filter(|(place, _)| options.partition.is_none_or(|partition| partition.holds(*place)));
+    let selected: Vec<&Mutant> = in_slice.map(|(_, mutant)| mutant).collect();
+    if selected.is_empty() {
+        return Err(Stop::new(Exit::NothingMatched, "there is no such mutant").into());
+    }
+    Ok(selected)
+}
+
+/// Everything that a run needs.
+struct Run<'a> {
+    options: &'a MutateOptions,
+    plan: &'a Plan,
+    equivalents: &'a Equivalents,
+    packages: &'a [String],
+    builder: Builder<'a>,
+    runner: Runner<'a>,
+    interrupt: &'a Interrupt,
+    progress: Progress,
+}
+
+impl<'a> Run<'a> {
+    fn all(self, selected: &[&'a Mutant], state: &mut State) -> anyhow::Result<Exit> {
+        let started = Instant::now();
+        let (mut findings, mut unsteady) = (Vec::new(), Vec::new());
+        let mut failure = None;
+        if let Some((binaries, records)) = self.prepare(state)? {
+            let told = self.hunt_all(selected, state, &binaries, &records, &mut findings);
+            match told {
+                Ok(names) => unsteady = names,
+                Err(error) => failure = Some(error),
+            }
+            state.fates.retain(|id, _| self.plan.mutants.iter().any(|mutant| mutant.id == *id));
+            state.write(self.builder.scratch.root())?;
+        }
+        let untried = selected.len() - findings.len();
+        drop(self.progress);
+        if !self.options.shared.json {
+            survey::table(&findings, untried, &unsteady, started.elapsed())?;
+        }
+        // What was found before is worth its time all the same.
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(survey::exit(&findings, untried)),
+        }
+    }
+
+    /// Builds the tests and records them, as far as the last run has not. Nothing if it was
+    /// interrupted.
+    fn prepare(
+        &self,
+        state: &mut State,
+    ) -> anyhow::Result<Option<(TestBinaries, Vec<TestRecord>)>> {
+        let scratch = self.builder.scratch;
+        let switched = Switched {
+            plan: self.plan,
+            builder: &self.builder,
+            packages: self.packages,
+            order: order(scratch),
+            progress: &self.progress,
+        };
+        let key = switched.key()?;
+        let known = state.settled.take().filter(|settled| settled.key == key);
+        let settled = match known {
+            Some(settled) => Some(settled),
+            None => switched.settle(key)?,
+        };
+        let Some(mut settled) = settled else { return Ok(None) };
+        let built = switched.build(&mut settled)?;
+        state.settled = Some(settled);
+        state.write(scratch.root())?;
+        let Some(binaries) = built else { return Ok(None) };
+
+        let mut hash = Hash::new();
+        hash.add_tree(&scratch.switched()).context("cannot read the copy")?;
+        let key = hash.text();
+        let known = state.recorded.take().filter(|recorded| recorded.key == key);
+        let known = known.map(|recorded| recorded.tests).unwrap_or_default();
+        let Some(mut suites) = self.runner.suites(&binaries)? else { return Ok(None) };
+        let (kinds, names) = (&self.options.shared.kinds, &self.options.shared.binaries);
+        suites.retain(|suite| {
+            (kinds.is_empty() || kinds.contains(&suite.kind))
+                && (names.is_empty() || names.contains(&suite.binary.name))
+        });
+        if suites.is_empty() {
+            return Err(Stop::new(Exit::NothingMatched, "no test was selected").into());
+        }
+        let begun = Instant::now();
+        let mut ordered = self.ordered(&binaries)?;
+        let Some(records) = record::record(&mut ordered, &suites, known.clone(), &self.progress)?
+        else {
+            return Ok(None);
+        };
+        drop(ordered);
+        let seconds = begun.elapsed().as_secs_f64();
+        self.progress.done("recorded", format_args!("{} tests ({seconds:.1} s)", records.len()));
+        // Those that were not selected this time are kept for another.
+        let others = known.into_iter().filter(|record| {
+            !records.iter().any(|own| own.binary == record.binary && own.test == record.test)
+        });
+        let tests = records.iter().cloned().chain(others).collect();
+        state.recorded = Some(Recorded { key, tests });
+        state.write(scratch.root())?;
+        Ok(Some((binaries, records)))
+    }
+
+    fn ordered<'o>(&'o self, binaries: &'o TestBinaries) -> anyhow::Result<Ordered<'o>> {
+        let listener = Listener::new().context("cannot make a socket for the tests")?;
+        let order = order(self.builder.scratch);
+        Ok(Ordered { runner: &self.runner, binaries, listener, order })
+    }
+
+    /// Hunts every mutant, and gives the tests that turned out to be unsteady.
+    fn hunt_all(
+        &self,
+        selected: &[&'a Mutant],
+        state: &mut State,
+        binaries: &TestBinaries,
+        records: &[TestRecord],
+        findings: &mut Vec<Finding<'a>>,
+    ) -> anyhow::Result<Vec<String>> {
+        let settled = state.settled.clone().unwrap_or_default();
+        let (timeout, matrix) = (self.options.shared.timeout, self.options.matrix);
+        let ordered = self.ordered(binaries)?;
+        let mut hunter = Hunter::new(ordered, records, timeout, matrix, &self.progress);
+        for &mutant in selected {
+            if self.interrupt.seen() {
+                break;
+            }
+            let begun = Instant::now();
+            let number = mutant.number;
+            let fate = if let Some(reason) = settled.dropped.get(&number) {
+                Fate::DoesNotCompile { reason: reason.clone() }
+            } else if settled.compiled.contains(&number) {
+                let Some(fate) = hunter.hunt(mutant)? else { break };
+                fate
+            } else {
+                Fate::NotCompiled
+            };
+            state.fates.insert(mutant.id.clone(), fate.clone());
+            let reached = records.iter().filter(|test| test.reached.contains(&number));
+            let finding = Finding {
+                mutant,
+                fate,
+                equivalent: self.equivalents.get(&number).map(String::as_str),
+                tests: reached.map(TestRecord::name).collect(),
+                took: begun.elapsed(),
+            };
+            self.tell(&finding)?;
+            findings.push(finding);
+        }
+        Ok(hunter.unsteady())
+    }
+
+    /// Tells about a mutant that is done: on the terminal only what a person has to look at.
+    fn tell(&self, finding: &Finding<'_>) -> anyhow::Result<()> {
+        if let Some(told) = finding.told() {
+            self.progress.done(finding.word(), told);
+        }
+        self.progress.advance();
+        if self.options.shared.json {
+            survey::json(finding)?;
+        }
+        Ok(())
+    }
+}
+
+/// The file that says what is active.
+fn order(scratch: &Scratch) -> PathBuf {
+    scratch.root().join("active")
+}
+
+/// Prints what is known of one mutant.
+fn show(options: &ShowOptions) -> anyhow::Result<Exit> {
+    let workspace = Workspace::find(options.manifest_path.as_deref())?;
+    let state = State::read(&Scratch::path(&workspace.target_directory));
+    // Those of the last run: their numbers are those of its records.
+    let plan = Plan::of(&workspace, &packages(&workspace, &state.packages)?)?;
+    let Some(mutant) = plan.mutants.iter().find(|mutant| mutant.id == options.id) else {
+        let message = format!("no mutant of the last run is named {}", options.id);
+        return Err(Stop::new(Exit::NothingMatched, message).into());
+    };
+    let equivalents = equivalents::read(&workspace.root, &plan.mutants)?;
+    let tests = state.recorded.as_ref().map(|recorded| &*recorded.tests).unwrap_or_default();
+    let reached: Vec<&TestRecord> =
+        tests.iter().filter(|test| test.reached.contains(&mutant.number)).collect();
+    let equivalent = equivalents.get(&mutant.number).map(String::as_str);
+    survey::show(mutant, state.fates.get(&mutant.id), equivalent, &reached, options.json)?;
+    Ok(Exit::Proved)
+}
