@@ -9,8 +9,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use mortmain::Error;
 use mortmain::protocol::LockFile;
-use mortmain::sys::{Answer, Call, ChildPlan, Handle, Kernel, KernelExt, Name, Pid, Reply};
+use mortmain::sys::{Answer, Call, ChildPlan, Errno, Handle, Kernel, KernelExt, Name, Pid, Reply};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{Bounds, Choice, Counterexample, Failure, Setup, Verdict, exhaust};
 use mortmain_harness::judge::Judged;
@@ -34,6 +35,8 @@ enum Manner {
     Replaces,
     /// It does so without asking for the lock.
     RemovesUnasked,
+    /// It wants nothing.
+    Absent,
 }
 
 /// The rule that is switched off.
@@ -79,34 +82,38 @@ impl Kernel for Blind {
 const LOCK: &str = "ledger.lock";
 const OTHER: &str = "other";
 
-fn lock_file<K: Kernel>(kernel: &K) -> LockFile<K> {
-    LockFile::open(kernel, &World::root_path(), Name::fixed(LOCK)).expect("the root is there")
+fn open<K: Kernel>(kernel: &K) -> Result<LockFile<K>, Error> {
+    LockFile::open(kernel, &World::root_path(), Name::fixed(LOCK))
 }
 
 /// What is done under the lock, or past it.
 fn work(world: &WorldKernel, manner: Manner) {
-    let root = world.open_root(&World::root_path()).expect("the root is there");
+    // A call of this one may fail, too, and then it does nothing.
+    let Ok(root) = world.open_root(&World::root_path()) else { return };
     let (lock, other) = (Name::fixed(LOCK), Name::fixed(OTHER));
     // Where another one has the lock as well, these may fail, and that is found otherwise.
     let _done = match manner {
-        Works => root.stat_at(&lock).map(drop),
+        Works | Absent => root.stat_at(&lock).map(drop),
         Removes | RemovesUnasked => root.unlink(&lock),
         Replaces => root.create_file(&other).and_then(|_| root.rename(&other, &lock)),
     };
 }
 
 /// Takes the lock, if it gets it in two attempts. Undisturbed, no attempt fails.
-fn contender(world: &WorldKernel, manner: Manner, without: Without) -> i32 {
+fn contender(world: &WorldKernel, manner: Manner, without: Without, undisturbed: bool) -> i32 {
     let kernel = Blind { inner: world.clone(), without, locked: Rc::default() };
-    if manner == RemovesUnasked {
+    if matches!(manner, RemovesUnasked | Absent) {
         work(world, manner);
         return 0;
     }
-    let lock = lock_file(&kernel);
+    let Ok(lock) = open(&kernel) else {
+        assert!(!undisturbed, "the root is there");
+        return 1;
+    };
     for _ in 0..2 {
         match lock.attempt() {
             Ok(None) => world.pause(1).expect("it cannot fail"),
-            Err(error) => panic!("{error}"),
+            Err(error) => assert!(!undisturbed, "{error}"),
             Ok(Some(held)) => {
                 world.alone(true);
                 work(world, manner);
@@ -123,7 +130,7 @@ fn contender(world: &WorldKernel, manner: Manner, without: Without) -> i32 {
 /// Everybody is dead: the lock is free at once, and there is nothing but its file. (What one that
 /// replaces it had beside it when it was killed is its own.)
 fn last(world: &WorldKernel) -> i32 {
-    let lock = lock_file(world);
+    let lock = open(world).expect("the root is there");
     let Ok(Some(held)) = lock.attempt() else { panic!("a dead process has the lock") };
     let root = world.open_root(&World::root_path()).expect("the root is there");
     root.unlink(&Name::fixed(LOCK)).expect("it is locked, so it is there");
@@ -132,10 +139,11 @@ fn last(world: &WorldKernel) -> i32 {
     0
 }
 
-fn setup(manners: [Manner; 3], kills: u32, without: Without) -> Setup {
+fn setup(manners: [Manner; 3], [kills, failures]: [u32; 2], without: Without) -> Setup {
     let mut programs = Programs::default();
-    let starts = manners
-        .map(|manner| programs.add("contender", move |world| contender(world, manner, without)));
+    let starts = manners.map(|manner| {
+        programs.add("contender", move |world| contender(world, manner, without, failures == 0))
+    });
     let last = programs.add("last", last);
     Setup {
         rules: Rules::default(),
@@ -143,8 +151,8 @@ fn setup(manners: [Manner; 3], kills: u32, without: Without) -> Setup {
         starts: starts.into(),
         last,
         kills,
-        failures: 0,
-        errnos: Vec::new(),
+        failures,
+        errnos: vec![Errno::EIO],
         merge: true,
         calls_max: 1_000,
         judged: Judged::All,
@@ -154,10 +162,16 @@ fn setup(manners: [Manner; 3], kills: u32, without: Without) -> Setup {
 }
 
 #[track_caller]
-fn check_holds(manners: [Manner; 3], kills: u32) {
-    let exploration = exhaust(&setup(manners, kills, Without::Nothing), &BOUNDS);
+fn check_holds(manners: [Manner; 3], kills_and_failures: [u32; 2]) {
+    let exploration = exhaust(&setup(manners, kills_and_failures, Without::Nothing), &BOUNDS);
     match &exploration.verdict {
-        Verdict::Holds => println!("{manners:?}, {kills} kills\n    {}", exploration.counts),
+        Verdict::Holds => {
+            let [kills, failures] = kills_and_failures;
+            println!(
+                "{manners:?}, {kills} kills, {failures} failing calls\n    {}",
+                exploration.counts
+            );
+        }
         Verdict::Found(found) => panic!("{manners:?}\n{found}"),
         other => panic!("{manners:?}: {other:?}, {}", exploration.counts),
     }
@@ -167,7 +181,7 @@ fn check_holds(manners: [Manner; 3], kills: u32) {
 
 #[track_caller]
 fn check_finds(manners: [Manner; 3], without: Without) -> Counterexample {
-    let exploration = exhaust(&setup(manners, 0, without), &BOUNDS);
+    let exploration = exhaust(&setup(manners, [0, 0], without), &BOUNDS);
     let Verdict::Found(found) = exploration.verdict else {
         panic!("{without:?}: {:?}, {}", exploration.verdict, exploration.counts);
     };
@@ -177,23 +191,30 @@ fn check_finds(manners: [Manner; 3], without: Without) -> Counterexample {
     *found
 }
 
-use Manner::{Removes, RemovesUnasked, Replaces, Works};
+use Manner::{Absent, Removes, RemovesUnasked, Replaces, Works};
 
 #[test]
 fn of_three_that_want_a_lock_one_has_it_whoever_is_killed() {
-    check_holds([Works, Works, Works], 2);
+    check_holds([Works, Works, Works], [2, 0]);
 }
 
 #[test]
 fn a_file_that_its_holder_removes_gives_the_lock_to_nobody_twice() {
-    check_holds([Removes, Works, Works], 2);
-    check_holds([Removes, Removes, Works], 1);
+    check_holds([Removes, Works, Works], [2, 0]);
+    check_holds([Removes, Removes, Works], [1, 0]);
 }
 
 #[test]
 fn a_file_that_its_holder_replaces_gives_the_lock_to_nobody_twice() {
-    check_holds([Replaces, Works, Works], 2);
-    check_holds([Replaces, Removes, Works], 1);
+    check_holds([Replaces, Works, Works], [2, 0]);
+    check_holds([Replaces, Removes, Works], [1, 0]);
+}
+
+/// Any one call of anybody fails, done or not, and one process is killed, at any moments.
+#[test]
+fn a_call_that_fails_gives_the_lock_to_nobody_twice() {
+    check_holds([Works, Works, Absent], [1, 1]);
+    check_holds([Removes, Works, Absent], [1, 1]);
 }
 
 #[test]
