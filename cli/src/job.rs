@@ -74,6 +74,9 @@ pub(crate) struct Job {
     in_foreground: bool,
     /// Whether the next SIGTSTP is one that we have sent to our own group.
     own_stop: bool,
+    /// Whether the next SIGCONT is the one that ended a stop of ours, after which the command was
+    /// continued at once.
+    own_continue: bool,
     /// Whether the terminal, while it was ours, has interrupted us and our group.
     interrupted: bool,
 }
@@ -82,7 +85,15 @@ impl Job {
     /// A command that was just started.
     pub(crate) fn new(process: Process, terminal: Option<Terminal>, in_foreground: bool) -> Job {
         let group = process.pid();
-        Job { process, group, terminal, in_foreground, own_stop: false, interrupted: false }
+        Job {
+            process,
+            group,
+            terminal,
+            in_foreground,
+            own_stop: false,
+            own_continue: false,
+            interrupted: false,
+        }
     }
 
     /// Waits for the command's end, and does for it meanwhile what a shell does for a job.
@@ -103,6 +114,11 @@ impl Job {
             for signal in came.into_iter().filter_map(|signal| Signal::try_from(signal).ok()) {
                 match signal {
                     Signal::SIGCHLD => {}
+                    // It is heard of late, and the command may have been stopped anew by now.
+                    Signal::SIGCONT if self.own_continue => {
+                        self.own_continue = false;
+                        self.hand_over();
+                    }
                     Signal::SIGCONT => self.resume(),
                     Signal::SIGTSTP if self.own_stop => self.own_stop = false,
                     signal => self.pass_on(signal),
@@ -182,18 +198,23 @@ impl Job {
         self.own_stop = !is_ignored(Signal::SIGTSTP as i32);
         let _ = killpg(getpgrp(), Signal::SIGTSTP);
         // Our own part of it is caught by the listener.
-        let _ = emulate_default_handler(Signal::SIGTSTP as i32);
+        self.own_continue = emulate_default_handler(Signal::SIGTSTP as i32).is_ok();
     }
 
     /// Continues the command, in the foreground if we are.
     fn resume(&mut self) {
+        self.hand_over();
+        self.pass_on(Signal::SIGCONT);
+    }
+
+    /// Gives the command the terminal, if it is ours to give.
+    fn hand_over(&mut self) {
         if let Some(terminal) = &mut self.terminal
             && self.in_foreground
             && terminal.is_ours()
         {
             terminal.give(self.group);
         }
-        self.pass_on(Signal::SIGCONT);
     }
 
     /// As the first process of a container we are the parent of all that lost theirs.
