@@ -24,7 +24,7 @@ fn in_cell(body: impl FnOnce(&Path)) {
 }
 
 fn soon() -> Deadline {
-    Deadline::secs(60)
+    Deadline::secs(20)
 }
 
 /// Makes an open descriptor inheritable, as 8 or 9.

@@ -25,7 +25,7 @@ const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
 const SUITES: u64 = 20;
 
 fn soon() -> Deadline {
-    Deadline::secs(60)
+    Deadline::secs(20)
 }
 
 /// A build tree and a temporary directory, as a suite sees them.
@@ -296,6 +296,11 @@ fn a_temporary_directory_in_a_work_tree_is_refused() {
     in_cell(|trees| {
         fs::create_dir(trees.temp.join(".git")).unwrap();
         let mut suite = trees.start("sandbox-suite");
+        for of in ["the first tag", "the second tag"] {
+            suite.lines().next_line(soon(), of).unwrap();
+        }
+        // The third is the detached one.
+        assert!(suite.lines().next_line(soon(), "nothing more").is_err());
         assert_eq!(suite.wait(soon()).unwrap().code(), Some(1));
         assert_eq!(names_in(&trees.temp), [".git"]);
     });

@@ -224,6 +224,7 @@ impl Error {
                 "look for a program that removes lock files or closes descriptors it did not open; \
                  what was done under the lock may have been done beside another process"
             }
+            (_, Some(Errno::ENAMETOOLONG)) => "choose a shorter name",
             (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
             (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",
             (_, Some(Errno::EACCES | Errno::EPERM)) => "check who owns the directory and its mode",

@@ -51,7 +51,8 @@
 //! # Platform
 //!
 //! Linux 5.6 or newer, with `/proc` mounted, on a local file system; elsewhere
-//! creation fails and says why. Without the feature `host` (on by default) the
+//! creation fails and says why. With the feature `tokio` locks and stores can be
+//! awaited. Without the feature `host` (on by default) the
 //! crate is the protocol alone, over any [`sys::Kernel`], without std.
 #![no_std]
 #![warn(missing_docs)]

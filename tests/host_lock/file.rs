@@ -11,9 +11,12 @@ use std::time::SystemTime;
 use mortmain::sys::{Call, Errno, Host};
 use mortmain::{ErrorKind, FileLock};
 use mortmain_harness::intercept::{Intercept, Moment};
+use mortmain_harness::part::run_together;
 use nix::sys::stat::Mode;
 
-use crate::support::{error_of, file_of, in_cell, is_free, lock_at, over, soon, start, stranger};
+use crate::support::{
+    LAB, error_of, file_of, in_cell, is_free, lock_at, over, soon, start, stranger,
+};
 
 /// Those who judge a lock's file by its age let two in here.
 #[test]
@@ -21,17 +24,7 @@ fn of_sixteen_processes_at_an_old_leftover_one_is_inside_at_a_time() {
     in_cell(|path| {
         let file = File::create(file_of(path)).unwrap();
         file.set_times(FileTimes::new().set_modified(SystemTime::UNIX_EPOCH)).unwrap();
-        let mut waiters: Vec<_> = (0..16).map(|_| start("lock-rounds", path)).collect();
-        for waiter in &mut waiters {
-            assert_eq!(waiter.lines().next_line(soon(), "that it is ready").unwrap(), "ready");
-        }
-        for waiter in &mut waiters {
-            waiter.close_stdin();
-        }
-        for waiter in &mut waiters {
-            assert!(waiter.wait(soon()).unwrap().success());
-            assert_eq!(waiter.lines().expect_eof(soon(), "its last words").unwrap(), ["done"]);
-        }
+        run_together(LAB, "lock-rounds", path, 16);
         assert_eq!(fs::read_to_string(path.with_extension("count")).unwrap(), "320");
         assert_eq!(fs::metadata(file_of(path)).unwrap().len(), 0);
     });

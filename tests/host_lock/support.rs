@@ -15,7 +15,7 @@ use mortmain_harness::part;
 use mortmain_harness::scratch::scratch_root;
 use mortmain_harness::wait::Deadline;
 
-const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
+pub(crate) const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
 
 /// Runs the body of the current test in a cell, with the path of a file to be locked.
 #[track_caller]
@@ -25,7 +25,7 @@ pub(crate) fn in_cell(body: impl FnOnce(&Path)) {
 
 /// Longer than anything here takes on a loaded machine.
 pub(crate) fn soon() -> Deadline {
-    Deadline::secs(60)
+    Deadline::secs(20)
 }
 
 #[track_caller]

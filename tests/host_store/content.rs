@@ -29,17 +29,7 @@ fn text(path: &Path) -> String {
 #[test]
 fn of_what_many_processes_count_nothing_is_lost() {
     in_cell(|path| {
-        let mut counters: Vec<_> =
-            (0..8).map(|_| part::start(LAB, "store-count", path).unwrap()).collect();
-        for counter in &mut counters {
-            assert_eq!(counter.lines().next_line(soon(), "that it is ready").unwrap(), "ready");
-        }
-        for counter in &mut counters {
-            counter.close_stdin();
-        }
-        for counter in &mut counters {
-            assert!(counter.wait(soon()).unwrap().success());
-        }
+        part::run_together(LAB, "store-count", path, 8);
         assert_eq!(text(path), "160");
         assert_eq!(names_in(path.parent().unwrap()), ["data", "data.lock"]);
     });

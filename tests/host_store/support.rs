@@ -21,7 +21,7 @@ pub(crate) fn in_cell(body: impl FnOnce(&Path)) {
 
 /// Longer than anything here takes on a loaded machine.
 pub(crate) fn soon() -> Deadline {
-    Deadline::secs(60)
+    Deadline::secs(20)
 }
 
 #[track_caller]

@@ -15,7 +15,7 @@ use super::{ends_well, in_child, must, say, wait_for_end};
 use crate::faults::kill_everywhere;
 
 /// Longer than anything here takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How often each contender takes the lock.
 const ROUNDS: u32 = 20;

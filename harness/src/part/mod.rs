@@ -14,13 +14,18 @@ mod store;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use mortmain::sys::{Ending, Host, KernelExt as _, Pid, Wait};
 
 use crate::guard::{ChildGuard, SpawnError};
 use crate::raw::fork::fork;
+use crate::wait::Deadline;
+
+/// Longer than anything here takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs the hidden subcommand with the arguments that follow its name.
 #[must_use]
@@ -58,10 +63,36 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// # Errors
 ///
 /// When it cannot be started.
-pub fn start(lab: &str, role: &str, path: &std::path::Path) -> Result<ChildGuard, SpawnError> {
+pub fn start(lab: &str, role: &str, path: &Path) -> Result<ChildGuard, SpawnError> {
     let mut command = Command::new(lab);
     command.args(["part", role]).arg(path);
     ChildGuard::spawn_with_stdin(command)
+}
+
+/// Starts so many of a part, lets all go at the same time when each has said that it is ready, and
+/// waits until all have ended well.
+///
+/// # Panics
+///
+/// When one does not.
+#[track_caller]
+pub fn run_together(lab: &str, role: &str, path: &Path, count: usize) {
+    let deadline = Deadline::after(PATIENCE);
+    let start = |_| start(lab, role, path).unwrap_or_else(|error| panic!("{error}"));
+    let mut all: Vec<ChildGuard> = (0..count).map(start).collect();
+    for one in &mut all {
+        match one.lines().next_line(deadline, "that it is ready") {
+            Ok(line) => assert_eq!(line, "ready"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    all.iter_mut().for_each(ChildGuard::close_stdin);
+    for one in &mut all {
+        match one.wait(deadline) {
+            Ok(status) => assert!(status.success(), "one of {count} ended so: {status}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 /// Says a line.
