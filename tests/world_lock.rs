@@ -243,3 +243,55 @@ fn without_the_comparison_two_have_a_lock_whose_file_was_removed() {
 fn who_removes_the_file_unasked_breaks_a_lock_that_is_held() {
     check_finds([RemovesUnasked, Works, Works], Without::Nothing);
 }
+
+/// The design that is written again and again: a file that is there is the lock, and one that is
+/// too old was left by somebody who was killed. The age is judged rightly here.
+fn breaks_what_is_old(world: &WorldKernel) -> i32 {
+    let root = world.open_root(&World::root_path()).expect("the root is there");
+    let lock = Name::fixed(LOCK);
+    for _ in 0..2 {
+        match root.create_file(&lock) {
+            Ok(_) => {
+                world.alone(true);
+                work(world, Works);
+                world.alone(false);
+                let _gone = root.unlink(&lock);
+                return 0;
+            }
+            // Of the first process, which has ended long ago.
+            Err(_) if root.stat_at(&lock).is_ok_and(|stat| stat.ino >> 32 == 10) => {
+                let _gone = root.unlink(&lock);
+            }
+            Err(_) => return 3,
+        }
+    }
+    3
+}
+
+/// Both see that the file is old. One removes it and makes its own; the other removes that.
+#[test]
+fn a_lock_that_is_broken_by_its_age_has_two_holders() {
+    let mut programs = Programs::default();
+    let killed = programs.add("killed", |world| {
+        let root = world.open_root(&World::root_path()).expect("the root is there");
+        i32::from(root.create_file(&Name::fixed(LOCK)).is_err())
+    });
+    let breaker = programs.add("breaker", breaks_what_is_old);
+    let last = programs.add("last", |world| {
+        let root = world.open_root(&World::root_path()).expect("the root is there");
+        let _gone = root.unlink(&Name::fixed(LOCK));
+        0
+    });
+    let setup = Setup {
+        programs,
+        starts: vec![killed, breaker, breaker],
+        last,
+        ..setup([Absent; 3], [0, 0], Without::Nothing)
+    };
+    let Verdict::Found(found) = exhaust(&setup, &BOUNDS).verdict else {
+        panic!("nothing is found")
+    };
+    println!("{found}");
+    let Failure::Violation(violation) = &found.failure else { panic!("{found}") };
+    assert_eq!(violation.property(), "alone", "{found}");
+}
