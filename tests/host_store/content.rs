@@ -69,24 +69,6 @@ fn a_change_gets_what_the_one_before_it_wrote() {
 }
 
 #[test]
-fn a_change_reads_what_stands_there_when_it_has_the_lock() {
-    in_cell(|path| {
-        let store = store_at(path);
-        set(&store, "before");
-        let guard = store.lock().lock().unwrap();
-        let other = store.clone();
-        let changes = std::thread::spawn(move || {
-            other.update(|old| Some([old.unwrap_or_default(), b", after"].concat()))
-        });
-        // It may come to the lock at any moment from here on; whenever that is, it waits.
-        fs::write(path, "meanwhile").unwrap();
-        guard.unlock().unwrap();
-        changes.join().unwrap().unwrap();
-        assert_eq!(text(path), "meanwhile, after");
-    });
-}
-
-#[test]
 fn a_change_that_panics_has_changed_nothing_and_lets_go() {
     in_cell(|path| {
         let store = store_at(path);

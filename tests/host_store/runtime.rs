@@ -78,6 +78,25 @@ fn a_ticker_goes_on_while_a_change_takes_its_time() {
 }
 
 #[test]
+fn a_change_reads_what_stands_there_when_it_has_the_lock() {
+    in_cell(|path| {
+        on_one_thread(path, |path| async move {
+            let store = store_at(&path);
+            let guard = store.lock().lock_async().await.unwrap();
+            let other = store.clone();
+            let after = |old: Option<&[u8]>| Some([old.unwrap_or_default(), b", after"].concat());
+            let changes = tokio::spawn(async move { other.update_async(after).await });
+            // It comes to wait for the lock.
+            tokio::task::yield_now().await;
+            fs::write(&path, "meanwhile").unwrap();
+            guard.unlock().unwrap();
+            changes.await.unwrap().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "meanwhile, after");
+        });
+    });
+}
+
+#[test]
 fn a_change_that_panics_is_an_error_and_lets_go() {
     in_cell(|path| {
         on_one_thread(path, |path| async move {

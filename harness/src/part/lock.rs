@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use mortmain::protocol::LockFile;
@@ -40,6 +41,8 @@ pub(super) fn rounds(path: &Path) -> io::Result<()> {
     for _ in 0..ROUNDS {
         let guard = lock.lock()?;
         File::create_new(&inside)?;
+        // To the others, so that they meet.
+        thread::yield_now();
         let so_far: u32 = match fs::read_to_string(&count) {
             Ok(text) => text.parse().map_err(io::Error::other)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,

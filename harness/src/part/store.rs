@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::thread;
 
 use mortmain::protocol::StoreFile;
 use mortmain::sys::{Host, Kernel, Name, PathBytes};
@@ -25,6 +26,8 @@ pub(super) fn count(path: &Path) -> io::Result<()> {
     wait_for_end()?;
     for _ in 0..ROUNDS {
         store.update(|old| {
+            // To the others, so that they meet.
+            thread::yield_now();
             let text = old.and_then(|old| std::str::from_utf8(old).ok());
             let count: u32 = text.and_then(|text| text.parse().ok()).unwrap_or(0);
             Some((count + 1).to_string().into_bytes())
