@@ -219,12 +219,8 @@ impl Run<'_> {
         self.time_suites(&binaries, begun)
     }
 
-    /// Runs everything unchanged that could notice a removal.
-    pub(crate) fn time_suites(
-        &self,
-        binaries: &TestBinaries,
-        begun: Instant,
-    ) -> anyhow::Result<Option<Vec<Timed>>> {
+    /// The suites that were asked for. Nothing if it was interrupted.
+    pub(crate) fn suites(&self, binaries: &TestBinaries) -> anyhow::Result<Option<Vec<Suite>>> {
         let Some(mut suites) = self.runner.suites(binaries)? else {
             return Ok(None);
         };
@@ -237,6 +233,18 @@ impl Run<'_> {
             let message = "no test was selected that could notice a removal";
             return Err(Stop::new(Exit::NothingMatched, message).into());
         }
+        Ok(Some(suites))
+    }
+
+    /// Runs everything unchanged that could notice a removal.
+    pub(crate) fn time_suites(
+        &self,
+        binaries: &TestBinaries,
+        begun: Instant,
+    ) -> anyhow::Result<Option<Vec<Timed>>> {
+        let Some(suites) = self.suites(binaries)? else {
+            return Ok(None);
+        };
         let mut timed = Vec::new();
         for suite in suites {
             self.progress.doing(format_args!("running {} unchanged", suite.binary.name));

@@ -161,6 +161,10 @@ pub(crate) struct MutateOptions {
     #[arg(long, help_heading = "Selection")]
     pub(crate) list: bool,
 
+    /// Leave out tests that usually take longer than this
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Execution")]
+    pub(crate) quick: Option<Duration>,
+
     /// Run every test that comes by a mutant, also when one has noticed it
     #[arg(long, help_heading = "Execution")]
     pub(crate) matrix: bool,
@@ -173,6 +177,18 @@ pub(crate) struct MutateOptions {
 pub(crate) enum MutateCommand {
     /// Print a mutant, what became of it, and the tests that come by it
     Show(ShowOptions),
+    /// Compare the last run with one of cargo-mutants on the same package
+    Compare(CompareOptions),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareOptions {
+    /// The directory mutants.out that it has made
+    pub(crate) directory: PathBuf,
+
+    /// Manifest of the workspace [default: the one around the current directory]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) manifest_path: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

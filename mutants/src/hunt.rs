@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::mutant::Mutant;
 use crate::progress::Progress;
 use crate::record::Ordered;
 use crate::run::{Alone, Killer};
@@ -24,16 +23,39 @@ const ROUNDS_FACTOR: u64 = 200;
 /// … and so much more.
 const ROUNDS_SPARE: u64 = 100_000;
 
-pub(crate) struct Hunter<'a> {
-    pub(crate) ordered: Ordered<'a>,
-    pub(crate) tests: &'a [TestRecord],
+/// What is hunted.
+#[derive(Clone, Debug)]
+pub(crate) struct Prey {
+    /// For people.
+    pub(crate) name: String,
+    pub(crate) number: u32,
+    /// Those of one place are likely to be noticed by the same tests.
+    pub(crate) place: (PathBuf, String),
+}
+
+/// How it is hunted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
     /// The longest limit of one test.
     pub(crate) timeout: Duration,
+    /// All tests are run, also when one has noticed.
     pub(crate) matrix: bool,
-    pub(crate) progress: &'a Progress,
+    /// Tests that usually take longer are left out.
+    pub(crate) quick: Option<Duration>,
+    /// A test that does not end is not enough, and one that fails has to fail again.
+    pub(crate) strict: bool,
+}
+
+pub(crate) struct Hunter<'a> {
+    ordered: Ordered<'a>,
+    tests: &'a [TestRecord],
+    rules: Rules,
+    progress: &'a Progress,
+    /// What the last test printed that failed.
+    log: String,
     /// Tests that passed with nothing changed after they had failed.
     controlled: BTreeSet<usize>,
-    /// Tests that failed with nothing changed.
+    /// Tests that did not always do the same.
     unsteady: BTreeSet<usize>,
     /// By file and function, the tests that noticed something there.
     noticed: BTreeMap<(PathBuf, String), BTreeSet<usize>>,
@@ -46,7 +68,7 @@ enum Said {
     Passed,
     /// It was too slow, also with nothing changed.
     TooSlow,
-    /// It fails with nothing changed, too.
+    /// It does not always do the same.
     Unsteady,
     Interrupted,
 }
@@ -55,8 +77,7 @@ impl<'a> Hunter<'a> {
     pub(crate) fn new(
         ordered: Ordered<'a>,
         tests: &'a [TestRecord],
-        timeout: Duration,
-        matrix: bool,
+        rules: Rules,
         progress: &'a Progress,
     ) -> Hunter<'a> {
         let each = (0..).zip(tests).filter(|(_, test)| !test.steady);
@@ -64,31 +85,41 @@ impl<'a> Hunter<'a> {
         Hunter {
             ordered,
             tests,
-            timeout,
-            matrix,
+            rules,
             progress,
+            log: String::new(),
             controlled: BTreeSet::new(),
             unsteady,
             noticed: BTreeMap::new(),
         }
     }
 
-    /// The names of tests that passed once and failed once with nothing changed.
+    /// The names of tests that did not always do the same.
     pub(crate) fn unsteady(&self) -> Vec<String> {
         self.unsteady.iter().map(|&index| self.tests[index].name()).collect()
     }
 
+    /// What the last test printed that failed.
+    pub(crate) fn log(&self) -> &str {
+        &self.log
+    }
+
     /// What becomes of a mutant that is compiled. Nothing if it was interrupted.
-    pub(crate) fn hunt(&mut self, mutant: &Mutant) -> anyhow::Result<Option<Fate>> {
-        let place = (mutant.file.clone(), mutant.function.clone());
+    pub(crate) fn hunt(&mut self, prey: &Prey) -> anyhow::Result<Option<Fate>> {
+        let Prey { name, number, place } = prey;
         let reached = (0..self.tests.len()).filter(|&index| {
-            self.tests[index].reached.contains(&mutant.number) && !self.unsteady.contains(&index)
+            self.tests[index].reached.contains(number) && !self.unsteady.contains(&index)
         });
         let mut order: Vec<usize> = reached.collect();
         if order.is_empty() {
             return Ok(Some(Fate::NotReached));
         }
-        let siblings = self.noticed.get(&place).cloned().unwrap_or_default();
+        let all = order.len();
+        if let Some(quick) = self.rules.quick {
+            order.retain(|&index| self.tests[index].seconds <= quick.as_secs_f64());
+        }
+        let left_out = all - order.len();
+        let siblings = self.noticed.get(place).cloned().unwrap_or_default();
         order.sort_by(|&a, &b| {
             let seconds = self.tests[a].seconds.total_cmp(&self.tests[b].seconds);
             siblings.contains(&b).cmp(&siblings.contains(&a)).then(seconds)
@@ -97,8 +128,8 @@ impl<'a> Hunter<'a> {
         let mut passed = 0;
         for index in order {
             let test = &self.tests[index];
-            self.progress.doing(format_args!("{}: {}", mutant.id, test.test));
-            match self.ask(index, mutant.number)? {
+            self.progress.doing(format_args!("{name}: {}", test.test));
+            match self.ask(index, *number)? {
                 Said::Failed(killer) => {
                     self.noticed.entry(place.clone()).or_default().insert(index);
                     killers.push(*killer);
@@ -111,7 +142,8 @@ impl<'a> Hunter<'a> {
                 Said::Unsteady => {}
                 Said::Interrupted => return Ok(None),
             }
-            if !self.matrix && (!killers.is_empty() || hung.is_some()) {
+            let enough = !killers.is_empty() || (hung.is_some() && !self.rules.strict);
+            if enough && !self.rules.matrix {
                 break;
             }
         }
@@ -120,7 +152,7 @@ impl<'a> Hunter<'a> {
         } else if let Some(hung) = hung {
             hung
         } else if slow.is_empty() {
-            Fate::Missed { tests: passed }
+            Fate::Missed { tests: passed, left_out }
         } else {
             Fate::Undecided { tests: slow }
         }))
@@ -128,21 +160,25 @@ impl<'a> Hunter<'a> {
 
     fn ask(&mut self, index: usize, number: u32) -> anyhow::Result<Said> {
         let test = &self.tests[index];
-        let limit = limit(Duration::from_secs_f64(test.seconds), self.timeout);
+        let limit = limit(Duration::from_secs_f64(test.seconds), self.rules.timeout);
         match self.run(index, Mode::Active(number), limit)? {
             (Alone::Passed(_), _) => Ok(Said::Passed),
             (Alone::Interrupted, _) => Ok(Said::Interrupted),
             (_, true) => Ok(Said::Hung(Hang::Rounds)),
-            (Alone::Failed(killer, _), false) => self.control_failure(index, killer, limit),
+            (Alone::Failed(killer, log), false) => {
+                self.log = log;
+                self.control_failure(index, killer, number, limit)
+            }
             (Alone::TimedOut, false) => self.control_time(index, number, limit),
         }
     }
 
-    /// A test failed: it has to pass with nothing changed.
+    /// A test failed: it has to pass with nothing changed, and under strict rules to fail again.
     fn control_failure(
         &mut self,
         index: usize,
         killer: Killer,
+        number: u32,
         limit: Duration,
     ) -> anyhow::Result<Said> {
         if !self.controlled.contains(&index) {
@@ -153,6 +189,16 @@ impl<'a> Hunter<'a> {
                 Alone::Interrupted => return Ok(Said::Interrupted),
                 Alone::TimedOut => return Ok(Said::TooSlow),
                 Alone::Failed(..) => {
+                    self.unsteady.insert(index);
+                    return Ok(Said::Unsteady);
+                }
+            }
+        }
+        if self.rules.strict {
+            match self.run(index, Mode::Active(number), limit)?.0 {
+                Alone::Failed(..) => {}
+                Alone::Interrupted => return Ok(Said::Interrupted),
+                Alone::Passed(_) | Alone::TimedOut => {
                     self.unsteady.insert(index);
                     return Ok(Said::Unsteady);
                 }
@@ -178,8 +224,9 @@ impl<'a> Hunter<'a> {
             (Alone::Passed(_), _) => return Ok(Said::Passed),
             (Alone::Interrupted, _) => return Ok(Said::Interrupted),
             (_, true) => return Ok(Said::Hung(Hang::Rounds)),
-            (Alone::Failed(killer, _), false) => {
-                return self.control_failure(index, killer, longer);
+            (Alone::Failed(killer, log), false) => {
+                self.log = log;
+                return self.control_failure(index, killer, number, longer);
             }
             (Alone::TimedOut, false) => {}
         }

@@ -34,6 +34,7 @@ mod builder;
 mod catalogue;
 mod checks;
 mod cli;
+mod compare;
 mod confine;
 mod edit;
 mod equivalents;

@@ -81,9 +81,9 @@ impl Plan {
             let mut alike: BTreeMap<(String, Operator, String, String), usize> = BTreeMap::new();
             let mut numbers = Vec::new();
             for site in &file.found.sites {
-                let (line, column) = position(&file.source, site.at);
                 let mut own = Vec::new();
                 for change in &site.changes {
+                    let (line, column) = position(&file.source, change.at);
                     let number =
                         u32::try_from(self.mutants.len() + 1).context("too many mutants")?;
                     let key = (

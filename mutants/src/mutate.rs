@@ -5,19 +5,20 @@
 //! about the compiler and the tests is kept for the next (`state`).
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context as _;
 
 use crate::ablate::begin;
 use crate::builder::{Builder, TestBinaries};
-use crate::cli::{MutateCommand, MutateOptions, ShowOptions};
+use crate::cli::{CompareOptions, MutateCommand, MutateOptions, ShowOptions};
+use crate::compare;
 use crate::confine::Confinement;
 use crate::equivalents::{self, Equivalents};
 use crate::exit::{Exit, Stop};
 use crate::hash::Hash;
-use crate::hunt::Hunter;
+use crate::hunt::{Hunter, Prey, Rules};
 use crate::interrupt::Interrupt;
 use crate::mutant::{Mutant, Plan};
 use crate::progress::Progress;
@@ -32,8 +33,10 @@ use crate::workspace::Workspace;
 
 pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
     begin(&options.shared)?;
-    if let Some(MutateCommand::Show(options)) = &options.command {
-        return show(options);
+    match &options.command {
+        Some(MutateCommand::Show(options)) => return show(options),
+        Some(MutateCommand::Compare(options)) => return compare(options),
+        None => {}
     }
     let workspace = Workspace::find(options.shared.manifest_path.as_deref())?;
     let packages = packages(&workspace, &options.packages)?;
@@ -240,9 +243,14 @@ impl<'a> Run<'a> {
         findings: &mut Vec<Finding<'a>>,
     ) -> anyhow::Result<Vec<String>> {
         let settled = state.settled.clone().unwrap_or_default();
-        let (timeout, matrix) = (self.options.shared.timeout, self.options.matrix);
         let ordered = self.ordered(binaries)?;
-        let mut hunter = Hunter::new(ordered, records, timeout, matrix, &self.progress);
+        let rules = Rules {
+            timeout: self.options.shared.timeout,
+            matrix: self.options.matrix,
+            quick: self.options.quick,
+            strict: false,
+        };
+        let mut hunter = Hunter::new(ordered, records, rules, &self.progress);
         for &mutant in selected {
             if self.interrupt.seen() {
                 break;
@@ -252,7 +260,7 @@ impl<'a> Run<'a> {
             let fate = if let Some(reason) = settled.dropped.get(&number) {
                 Fate::DoesNotCompile { reason: reason.clone() }
             } else if settled.compiled.contains(&number) {
-                let Some(fate) = hunter.hunt(mutant)? else { break };
+                let Some(fate) = hunter.hunt(&prey(mutant))? else { break };
                 fate
             } else {
                 Fate::NotCompiled
@@ -285,17 +293,36 @@ impl<'a> Run<'a> {
     }
 }
 
+fn prey(mutant: &Mutant) -> Prey {
+    Prey {
+        name: mutant.id.clone(),
+        number: mutant.number,
+        place: (mutant.file.clone(), mutant.function.clone()),
+    }
+}
+
 /// The file that says what is active.
 fn order(scratch: &Scratch) -> PathBuf {
     scratch.root().join("active")
 }
 
-/// Prints what is known of one mutant.
-fn show(options: &ShowOptions) -> anyhow::Result<Exit> {
-    let workspace = Workspace::find(options.manifest_path.as_deref())?;
+/// The workspace of the last run, with what is known of it, and its mutants.
+fn last_run(manifest: Option<&Path>) -> anyhow::Result<(Workspace, State, Plan)> {
+    let workspace = Workspace::find(manifest)?;
     let state = State::read(&Scratch::path(&workspace.target_directory));
     // Those of the last run: their numbers are those of its records.
     let plan = Plan::of(&workspace, &packages(&workspace, &state.packages)?)?;
+    Ok((workspace, state, plan))
+}
+
+fn compare(options: &CompareOptions) -> anyhow::Result<Exit> {
+    let (workspace, state, plan) = last_run(options.manifest_path.as_deref())?;
+    compare::compare(&workspace.root, &plan.mutants, &state, &options.directory)
+}
+
+/// Prints what is known of one mutant.
+fn show(options: &ShowOptions) -> anyhow::Result<Exit> {
+    let (workspace, state, plan) = last_run(options.manifest_path.as_deref())?;
     let Some(mutant) = plan.mutants.iter().find(|mutant| mutant.id == options.id) else {
         let message = format!("no mutant of the last run is named {}", options.id);
         return Err(Stop::new(Exit::NothingMatched, message).into());

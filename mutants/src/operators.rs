@@ -61,8 +61,6 @@ pub(crate) struct Site {
     pub(crate) form: Form,
     /// The path of the function around it, such as `Walk::descend`.
     pub(crate) function: String,
-    /// Where the operator, or what is left out, begins.
-    pub(crate) at: usize,
     pub(crate) changes: Vec<Change>,
 }
 
@@ -93,6 +91,8 @@ impl Form {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) operator: Operator,
+    /// Where the operator, or what is left out, begins.
+    pub(crate) at: usize,
     /// What stands there now, and what would: for people.
     pub(crate) from: String,
     pub(crate) to: String,

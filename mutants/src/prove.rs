@@ -3,8 +3,9 @@
 //! Order of work: plan, render all removals behind switches, build, and take those that the compiler
 //! refuses apart; then for each check switch it on and run the test that noticed the last time. It
 //! has to fail with the check gone, to pass with it there, and to fail with it gone once more. Where
-//! it does not, all suites are searched. What no switch can express gets a build of its own. In the same
-//! build the stories are told without the checks that they say they protect ([`tell`]).
+//! it does not, every test is recorded (`record`), and those are searched that come by the removal.
+//! What no switch can express gets a build of its own, and there all suites are searched.
+//! In the same build the stories are told without the checks that they say they protect ([`tell`]).
 
 mod tell;
 
@@ -20,11 +21,15 @@ use crate::builder::{BinaryId, Build, CompilerError, Failure, TestBinaries};
 use crate::catalogue::{self, Removal};
 use crate::cli::ProveOptions;
 use crate::exit::{Exit, Stop};
+use crate::hunt::{Hunter, Prey, Rules};
 use crate::killed_by::{self, KilledBy, Named};
+use crate::reach::Listener;
+use crate::record::{self, Ordered};
 use crate::report::{self, Outcome, Verdict};
 use crate::run::{Alone, Killer};
 use crate::runtime::{self, Order};
 use crate::schema::{self, Schema};
+use crate::state::{Fate, TestRecord};
 use crate::stories::{self, Shown};
 use crate::suite::Suite;
 use crate::tree::Applied;
@@ -56,6 +61,7 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
             killed_by,
             shown,
             controlled: BTreeSet::new(),
+            records: None,
             timed: None,
             run,
         };
@@ -85,6 +91,8 @@ struct Prover<'a> {
     shown: Shown,
     /// Tests that passed with all checks in place.
     controlled: BTreeSet<Named>,
+    /// All tests, with the removals that they come by, once they were needed.
+    records: Option<Vec<TestRecord>>,
     /// All suites with their usual times, once they were needed.
     timed: Option<Vec<Timed>>,
 }
@@ -247,7 +255,7 @@ impl Prover<'_> {
         }
         let verdict = match verdict {
             Some(verdict) => verdict,
-            None => self.search(id, number, binaries)?,
+            None => self.search(removal, number, binaries)?,
         };
         let outcome = Outcome { removal, verdict, took: begun.elapsed() };
         self.run.tell(&outcome)?;
@@ -313,20 +321,61 @@ impl Prover<'_> {
         Ok(Verdict::Proved(killer.clone()))
     }
 
-    /// Asks all suites.
+    /// Asks all tests that come by the removal.
     fn search(
         &mut self,
-        id: &str,
+        removal: &Removal,
         number: u32,
         binaries: &TestBinaries,
     ) -> anyhow::Result<Verdict> {
-        if self.timed.is_none() {
-            self.activate(runtime::NONE)?;
-            self.timed = self.run.time_suites(binaries, Instant::now())?;
+        if self.records.is_none() {
+            self.records = self.record(binaries)?;
         }
-        let Some(timed) = &self.timed else { return Ok(Verdict::Interrupted) };
-        self.activate(number)?;
-        self.run.search(id, binaries, timed)
+        let Some(records) = &self.records else { return Ok(Verdict::Interrupted) };
+        let rules = Rules { timeout: TEST_LIMIT, matrix: false, quick: None, strict: true };
+        let ordered = self.ordered(binaries)?;
+        let mut hunter = Hunter::new(ordered, records, rules, &self.run.progress);
+        let id = &removal.check.id;
+        let place = (removal.file.clone(), String::new());
+        let fate = hunter.hunt(&Prey { name: id.clone(), number, place })?;
+        let unsteady = hunter.unsteady();
+        let verdict = match fate {
+            None => Verdict::Interrupted,
+            Some(Fate::Caught { killers }) => {
+                self.run.log(id, hunter.log())?;
+                // OK because it is caught by one at least.
+                killers.into_iter().next().map_or(Verdict::Interrupted, Verdict::Proved)
+            }
+            Some(Fate::Hung { test, .. }) => Verdict::TimedOut(vec![test]),
+            Some(Fate::Undecided { tests }) => Verdict::TimedOut(tests),
+            Some(_) => {
+                let mut passed = BTreeMap::new();
+                for test in records.iter().filter(|test| test.reached.contains(&number)) {
+                    *passed.entry(test.kind).or_default() += 1;
+                }
+                Verdict::NotProved { passed, unsteady }
+            }
+        };
+        Ok(verdict)
+    }
+
+    /// Records all tests that were asked for. Nothing if it was interrupted.
+    fn record(&self, binaries: &TestBinaries) -> anyhow::Result<Option<Vec<TestRecord>>> {
+        let begun = Instant::now();
+        let Some(suites) = self.run.suites(binaries)? else { return Ok(None) };
+        let mut ordered = self.ordered(binaries)?;
+        let records = record::record(&mut ordered, &suites, Vec::new(), &self.run.progress)?;
+        if let Some(records) = &records {
+            let (count, seconds) = (records.len(), begun.elapsed().as_secs_f64());
+            self.run.progress.done("recorded", format_args!("{count} tests ({seconds:.1} s)"));
+        }
+        Ok(records)
+    }
+
+    fn ordered<'o>(&'o self, binaries: &'o TestBinaries) -> anyhow::Result<Ordered<'o>> {
+        let listener = Listener::new().context("cannot make a socket for the tests")?;
+        let (runner, order) = (&self.run.runner, self.switch.clone());
+        Ok(Ordered { runner, binaries, listener, order })
     }
 
     /// Sees that the tests that are to prove something in builds of their own pass with all checks in

@@ -1,7 +1,7 @@
 //! Writes every change of a file into it, each behind a switch.
 //!
 //! ```text
-//! a < b          (if on(7) { ((a) <= (b)) } else { a < b })
+//! a < b          (if on(7) { ((a) <= (b)) } else { (a < b) })
 //! { body }       { if on(8) { return 0; } body }
 //! 1 => c()       1 if !on(9) => c()
 //! 1 if g => c()  1 if (on(10) || !on(11) && (g)) => c()
@@ -123,8 +123,9 @@ fn switches(index: usize, site: &Site, kept: &[(usize, u32)], no_std: bool) -> V
                 parts.push((format!("{before}if {} {{ {text} }}", on(number)), Some(number)));
                 before = " else ";
             }
-            parts.push((" else { ".to_owned(), None));
-            let end = vec![(" })".to_owned(), None)];
+            // In parentheses: a text that begins with a block would be taken for a statement.
+            parts.push((" else { (".to_owned(), None));
+            let end = vec![(") })".to_owned(), None)];
             vec![
                 piece(range.start, opens(range.start), parts, Edge::Opens),
                 piece(range.end, closes, end, Edge::Closes),
@@ -270,12 +271,12 @@ mod tests {
     fn switches_stand_around_what_they_switch() {
         assert_eq!(
             text("fn f() -> T { a == b }", &[]),
-            "fn f() -> T { if on(1) { return Default::default(); } (if on(2) { ((a) != (b)) } else { a == b }) }"
+            "fn f() -> T { if on(1) { return Default::default(); } (if on(2) { ((a) != (b)) } else { (a == b) }) }"
         );
         assert_eq!(text("fn f() -> T { a == b }", &[1, 2]), "fn f() -> T { a == b }");
         assert_eq!(
             text("fn f() { loop { a += 1; } }", &[1]),
-            "fn f() { loop { round(); (if on(2) { a -= (1) } else if on(3) { a *= (1) } else { a += 1 }); } }"
+            "fn f() { loop { round(); (if on(2) { a -= (1) } else if on(3) { a *= (1) } else { (a += 1) }); } }"
         );
     }
 
@@ -296,7 +297,7 @@ mod tests {
     fn a_guard_stands_around_the_comparison_that_it_is() {
         assert_eq!(
             text("fn f() { match a { b if b > 3 => y, _ => z } }", &[1, 5, 6]),
-            "fn f() { match a { b if (on(2) || !on(3) && ((if on(4) { ((b) == (3)) } else { b > 3 }))) => y, _ => z } }"
+            "fn f() { match a { b if (on(2) || !on(3) && ((if on(4) { ((b) == (3)) } else { (b > 3) }))) => y, _ => z } }"
         );
     }
 
@@ -304,7 +305,7 @@ mod tests {
     fn switches_nest_and_choose_unchanged_text() {
         assert_eq!(
             text("fn f() { !(a && b) && -c; }", &[1]),
-            "fn f() { (if on(2) { ((!(a && b)) || (-c)) } else { (if on(3) { ((a && b)) } else { !((if on(4) { ((a) || (b)) } else { a && b })) }) && (if on(5) { (c) } else { -c }) }); }"
+            "fn f() { (if on(2) { ((!(a && b)) || (-c)) } else { ((if on(3) { ((a && b)) } else { (!((if on(4) { ((a) || (b)) } else { (a && b) }))) }) && (if on(5) { (c) } else { (-c) })) }); }"
         );
     }
 

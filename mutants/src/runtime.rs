@@ -112,7 +112,7 @@ mod {MODULE} {{
     static SOCKET: OnceLock<SocketAddr> = OnceLock::new();
 
     /// The number of the active mutant.
-    pub(crate) fn active() -> u32 {{
+    fn active() -> u32 {{
         match ACTIVE.load(Relaxed) {{
             UNKNOWN => order(),
             number => number,
@@ -128,6 +128,17 @@ mod {MODULE} {{
                 false
             }}
             active => active == number,
+        }}
+    }}
+
+    /// The number of the active mutant, where a body has copies for these.
+    pub(crate) fn chosen(numbers: &[u32]) -> u32 {{
+        match active() {{
+            RECORD => {{
+                numbers.iter().for_each(|&number| record(number));
+                {NONE}
+            }}
+            active => active,
         }}
     }}
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! fn f() -> T { body }
-//! fn f() -> T { match crate::__mutants::active() { 7 => { body without check 7 }, _ => { body } } }
+//! fn f() -> T { match crate::__mutants::chosen(&[7]) { 7 => { body without check 7 }, _ => { body } } }
 //! ```
 //!
 //! A body is copied as a whole, so that any edit of it can be switched, whatever it is: a statement,
@@ -152,7 +152,8 @@ impl Schema {
                 text.push_str(&source[done..*start]);
                 let body = &source[*start..*end];
                 let all: Vec<usize> = removals.iter().map(|(place, _)| *place).collect();
-                let _ = write!(text, "{{ match crate::{MODULE}::active() {{");
+                let numbers: Vec<u32> = all.iter().map(|&place| number(place)).collect();
+                let _ = write!(text, "{{ match crate::{MODULE}::chosen(&{numbers:?}) {{");
                 for (place, edits) in removals {
                     let shifted: Vec<Edit> = edits
                         .iter()
@@ -180,10 +181,12 @@ impl Schema {
             let (_, root) = root.with_context(|| format!("{} is of no crate", file.display()))?;
             crates.insert(root.clone());
         }
+        let numbered = changed.values().flatten().map(|(place, _)| *place + 1);
+        let count = numbered.max().unwrap_or(0);
         for root in crates {
             let source = &sources[&root];
             let text = self.files.entry(root).or_insert_with(|| source.clone());
-            text.push_str(&runtime::module(0, switch));
+            text.push_str(&runtime::module(count, switch));
         }
         Ok(())
     }
@@ -312,7 +315,7 @@ const fn k() -> u8 {
         let (changed, _) = text.split_once("#[doc(hidden)]").expect("it has a module");
         let tidy: Vec<&str> =
             changed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let head = "fn f(a: u8) -> u8 { match crate::__mutants::active() { 1 => {";
+        let head = "fn f(a: u8) -> u8 { match crate::__mutants::chosen(&[1, 2]) { 1 => {";
         assert_eq!(tidy[0], head);
         assert_eq!(tidy.iter().filter(|line| **line == "if a > 9 {").count(), 2);
         assert_eq!(tidy.iter().filter(|line| **line == "g();").count(), 2);

@@ -70,8 +70,12 @@ pub(crate) enum Fate {
     Caught { killers: Vec<Killer> },
     /// A test does not end because of it.
     Hung { test: String, how: Hang },
-    /// That many tests come by it, and pass.
-    Missed { tests: usize },
+    /// That many tests come by it, and pass; others were left out as too slow.
+    Missed {
+        tests: usize,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left_out: usize,
+    },
     /// No test comes by it.
     NotReached,
     /// These tests were too slow for their limits, also with nothing changed; no other noticed.
@@ -110,6 +114,11 @@ impl State {
             .and_then(|()| fs::rename(&beside, &path))
             .with_context(|| format!("cannot write {}", path.display()))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 fn path(scratch: &Path) -> PathBuf {

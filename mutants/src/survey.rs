@@ -111,12 +111,17 @@ pub(crate) fn table(
         if !tests.is_empty() {
             writeln!(out, "{:14}  {}", "", named(word, &tests))?;
         }
+        if let Fate::Missed { left_out, .. } = finding.fate
+            && left_out > 0
+        {
+            writeln!(out, "{:14}  left out as too slow: {left_out}", "")?;
+        }
     }
     for test in unsteady {
         let style = OPEN;
         writeln!(
             out,
-            "{style}{:<14}{style:#}  {test}: fails and passes with nothing changed",
+            "{style}{:<14}{style:#}  {test}: it does not always do the same",
             "unsteady"
         )?;
     }
@@ -130,7 +135,7 @@ fn named(word: &str, tests: &[String]) -> String {
     let what = match word {
         "not equivalent" => "noticed by",
         "undecided" => "too slow",
-        _ => "passed",
+        _ => "reached by",
     };
     format!("{what} ({}): {first}{more}", tests.len())
 }
@@ -304,7 +309,7 @@ mod tests {
         let plan = plan_one("fn f() -> bool { g() }");
         let mutant = &plan.mutants[0];
         let caught = || (Fate::Caught { killers: Vec::new() }, None);
-        let missed = || (Fate::Missed { tests: 1 }, None);
+        let missed = || (Fate::Missed { tests: 1, left_out: 0 }, None);
         let undecided = || (Fate::Undecided { tests: Vec::new() }, None);
         let exit_of = |fates, untried| exit(&findings(mutant, fates), untried);
         assert_eq!(exit_of(vec![caught()], 0), Exit::Proved);
@@ -322,8 +327,8 @@ mod tests {
     fn a_summary_counts_by_words() {
         let plan = plan_one("fn f() -> bool { g() }");
         let fates = vec![
-            (Fate::Missed { tests: 1 }, Some("why")),
-            (Fate::Missed { tests: 1 }, None),
+            (Fate::Missed { tests: 1, left_out: 0 }, Some("why")),
+            (Fate::Missed { tests: 1, left_out: 0 }, None),
             (Fate::NotCompiled, None),
         ];
         let told = summary(&findings(&plan.mutants[0], fates), 2);

@@ -152,7 +152,7 @@ mod starts_cargo {
         assert_eq!(shared, all, "each is in one slice");
 
         fixture.run("mutate", &["--function=is_small"]);
-        let again = fixture.run("mutate", &["--missed", "--verbose"]);
+        let again = fixture.run("mutate", &["--missed", "--function=is_small", "--verbose"]);
         assert!(!again.stderr.contains("asking the compiler"), "{again:?}");
         assert!(!again.stderr.contains("recording 1 of"), "{again:?}");
         let [missed, tests, summary] = again.stdout.lines().collect::<Vec<_>>()[..] else {
@@ -162,9 +162,14 @@ mod starts_cargo {
         let told =
             format!("missed          {id}  src/lib.rs:19  is_small: number < 10 → number <= 10");
         assert_eq!(missed, told);
-        let passed = "passed (1): operators operators tests::three_is_small_and_thirty_is_not";
+        let passed = "reached by (1): operators operators tests::three_is_small_and_thirty_is_not";
         assert_eq!(tests.trim(), passed);
         assert!(summary.starts_with("1 mutant: 0 caught, 1 missed; "), "{summary}");
+
+        let quick =
+            fixture.run("mutate", &["--json", "--missed", "--function=is_small", "--quick=1us"]);
+        let object = &objects(&quick)[0];
+        assert_eq!((&object["tests"], &object["left_out"]), (&Value::from(0), &Value::from(1)));
 
         let shown = show(&fixture, id);
         let mut lines = shown.stdout.lines();

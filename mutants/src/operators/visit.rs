@@ -48,10 +48,10 @@ impl Finder<'_> {
         &self.source[self.range(node)]
     }
 
-    fn add(&mut self, form: Form, at: usize, changes: Vec<Change>) {
+    fn add(&mut self, form: Form, changes: Vec<Change>) {
         if !changes.is_empty() {
             let function = self.names.join("::");
-            self.found.sites.push(Site { form, function, at, changes });
+            self.found.sites.push(Site { form, function, changes });
         }
     }
 
@@ -85,15 +85,16 @@ impl Finder<'_> {
         let from = in_one_line(inside);
         let ty_text = |ty: &Type| self.text(ty).to_owned();
         let values = values::of_return(&signature.output, &ty_text);
+        let at = block.stmts.first().map_or(body.start, |first| self.range(first).start);
         let changes = values.into_iter().filter(|value| *value != from).map(|value| Change {
             operator: Operator::Body,
+            at,
             from: from.clone(),
             text: value.clone(),
             to: value,
         });
         let changes = changes.collect();
-        let at = block.stmts.first().map_or(body.start, |first| self.range(first).start);
-        self.add(Form::Body(body), at, changes);
+        self.add(Form::Body(body), changes);
     }
 
     fn opening(&mut self, block: &Block) {
@@ -174,28 +175,30 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 };
                 Change {
                     operator: Operator::Binary,
+                    at: operator.start,
                     from: from.clone(),
                     to: in_one_line(&shown),
                     text,
                 }
             });
             let changes = changes.collect();
-            self.add(Form::Expression(whole), operator.start, changes);
+            self.add(Form::Expression(whole), changes);
         }
         visit::visit_expr_binary(self, node);
     }
 
     fn visit_expr_unary(&mut self, node: &'ast syn::ExprUnary) {
         if matches!(node.op, UnOp::Not(_) | UnOp::Neg(_)) && node.attrs.is_empty() {
+            let whole = self.range(node);
             let inner = self.text(&*node.expr);
             let change = Change {
                 operator: Operator::Unary,
+                at: whole.start,
                 from: in_one_line(self.text(node)),
                 to: in_one_line(inner),
                 text: format!("({inner})"),
             };
-            let whole = self.range(node);
-            self.add(Form::Expression(whole.clone()), whole.start, vec![change]);
+            self.add(Form::Expression(whole), vec![change]);
         }
         visit::visit_expr_unary(self, node);
     }
@@ -213,21 +216,23 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                     let guard = in_one_line(self.text(&*guarded.guard));
                     let changes = ["true", "false"].map(|value| Change {
                         operator: Operator::Guard,
+                        at,
                         from: format!("{pattern} if {guard}"),
                         to: format!("{pattern} if {value}"),
                         text: String::new(),
                     });
-                    self.add(Form::Guard(range), at, changes.into());
+                    self.add(Form::Guard(range), changes.into());
                 }
                 pattern if rest => {
                     let range = self.range(pattern);
                     let change = Change {
                         operator: Operator::Arm,
+                        at: range.start,
                         from: in_one_line(self.text(arm)).trim_end_matches(',').to_owned(),
                         to: "(left out)".to_owned(),
                         text: String::new(),
                     };
-                    self.add(Form::Arm { pattern_end: range.end }, range.start, vec![change]);
+                    self.add(Form::Arm { pattern_end: range.end }, vec![change]);
                 }
                 _ => {}
             }
@@ -258,13 +263,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                     let [before, after] = [whole.start..field.start, end..whole.end];
                     Change {
                         operator: Operator::Field,
+                        at: field.start,
                         from: in_one_line(&self.source[field]),
                         to: format!("..{base}"),
                         text: format!("({}{})", &self.source[before], &self.source[after]),
                     }
                 })
                 .collect();
-            self.add(Form::Expression(whole.clone()), whole.start, changes);
+            self.add(Form::Expression(whole), changes);
         }
         visit::visit_expr_struct(self, node);
     }
