@@ -1,6 +1,6 @@
 //! Stories: host tests that say in a file which rules they protect, and for which that is shown.
 //!
-//! A test `host::NAME` with a file `scenarios/NAME.toml` is a story; the file's `rules` are those that
+//! A test `host::NAME` with a file that name in `scenarios/` is a story; the file's `rules` are those that
 //! it protects. For each of them it has to fail without one of the rule's checks. Which one that
 //! was the last time stands in `mutants/stories.toml`:
 //!
