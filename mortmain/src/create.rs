@@ -75,6 +75,7 @@ impl<K: Kernel> Root<K> {
                 Ok(Attempt::Lost)
             }
             Err(error) => {
+                // CHECK(c4-leave-no-staging): until somebody sweeps, each try would leave one more.
                 let _ = self.fd().rmdir(&staging);
                 Err(error)
             }
@@ -152,6 +153,7 @@ impl<K: Kernel> Root<K> {
                 if published.is_some() {
                     let _ = lease.fd().chmod(CONDEMNED_MODE);
                 }
+                // CHECK(c4-leave-nothing): its record names who lives, so that no sweep would take it.
                 abandon(lease.fd());
                 if let Some(published) = &published {
                     let _ = self.fd().rmdir(published);

@@ -160,6 +160,7 @@ impl Prefix {
             Some(rest) => (true, rest),
             None => (false, bytes),
         };
+        // CHECK(l5-own-prefix): another program's name may begin like this one's.
         let rest = bytes.strip_prefix(self.0.as_bytes())?.strip_prefix(b"-")?;
         let (random, rest) = rest.split_at_checked(Random::BYTES)?;
         let random = Random::parse(random)?;

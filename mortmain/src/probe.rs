@@ -179,6 +179,7 @@ impl<K: Kernel> Prober<K> for Probes {
     fn lease(&mut self, claim: &Candidate<'_, K>) -> Finding {
         match claim.dir.lock() {
             Ok(()) => {}
+            // CHECK(l1-held): whoever holds the lock may use the claim.
             // CHECK(r3-step-aside): an owner has it, or another sweep that is at it now.
             Err(Errno::EAGAIN) => return Finding::alive(Evidence::LeaseHeld),
             // CHECK(h8-lock-error): a kernel that has no lock to give has not said that it is free.

@@ -106,6 +106,7 @@ impl<K: Kernel> Root<K> {
 pub(crate) fn open_own<K: Kernel>(dir: &Fd<K>, name: &Name) -> Answer<Fd<K>> {
     match dir.open_dir(name) {
         Err(Errno::EACCES) => {
+            // CHECK(h4-unseal-claim): a command could make its claim stay for ever.
             dir.unseal(name)?;
             dir.open_dir(name)
         }

@@ -335,6 +335,7 @@ impl<'s, K: Kernel, P: Prober<K>, R: Remover<K>> Judge<'s, K, P, R> {
             Ok(dir) => dir,
             Err(Errno::ENOENT) => return Seen::Vanished,
             Err(Errno::EXDEV) => return kept(Hindrance::Mount),
+            // CHECK(h8-starved): that there is no descriptor left says nothing about the claim.
             Err(errno @ (Errno::EMFILE | Errno::ENFILE)) => return Seen::Starved(errno),
             Err(errno) => return self.unopened(name, errno),
         };

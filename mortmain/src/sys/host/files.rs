@@ -21,21 +21,29 @@ use super::{IntoAnswer as _, passed, proc, raw};
 use crate::sys::{Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, PathBytes, Pid, Stat};
 
 /// Of everything that is opened.
-// CHECK(c5-close-on-exec): any command that any thread starts would keep the lease for its life.
-const CLOSE_ON_EXEC: OFlag = OFlag::O_CLOEXEC;
+fn close_on_exec() -> OFlag {
+    // CHECK(c5-close-on-exec): any command that any thread starts would keep the lease for its life.
+    OFlag::O_CLOEXEC
+}
 
 /// Of everything below a root.
-// CHECK(h1-no-follow): a link is looked at as what it is, never as what it points at.
-const NO_FOLLOW: OFlag = OFlag::O_NOFOLLOW;
+fn no_follow() -> OFlag {
+    // CHECK(h1-no-follow): a link is looked at as what it is, never as what it points at.
+    OFlag::O_NOFOLLOW
+}
 
 /// Of everything that is opened and not only named (which never blocks).
-// CHECK(h1-non-blocking): a FIFO that takes a file's place would hold a sweep for ever.
-const NON_BLOCKING: OFlag = OFlag::O_NONBLOCK;
+fn non_blocking() -> OFlag {
+    // CHECK(h1-non-blocking): a FIFO that takes a file's place would hold a sweep for ever.
+    OFlag::O_NONBLOCK
+}
 
 /// Of everything below a root.
-// CHECK(h2-no-xdev): decided before the mount is asked anything; device numbers come too late and
-// do not show a bind mount.
-const NO_MOUNT: ResolveFlag = ResolveFlag::RESOLVE_NO_XDEV;
+fn no_mount() -> ResolveFlag {
+    // CHECK(h2-no-xdev): decided before the mount is asked anything; device numbers come too late
+    // and do not show a bind mount.
+    ResolveFlag::RESOLVE_NO_XDEV
+}
 
 /// What a [`Name`] cannot express anyway, said to the kernel as well.
 const ONE_COMPONENT: ResolveFlag =
@@ -53,9 +61,9 @@ const OWNER_ONLY_FILE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 fn open_below(dir: Handle, name: &Name, flags: OFlag, mode: Mode) -> Answer<OwnedFd> {
     let dir = raw::borrow(dir)?;
     let how = OpenHow::new()
-        .flags(flags | NO_FOLLOW | CLOSE_ON_EXEC)
+        .flags(flags | no_follow() | close_on_exec())
         .mode(mode)
-        .resolve(ONE_COMPONENT | NO_MOUNT);
+        .resolve(ONE_COMPONENT | no_mount());
     for _ in 0..TRIES {
         match nix::fcntl::openat2(dir, name.bytes(), how) {
             Err(Raw::EAGAIN) => {}
@@ -91,12 +99,12 @@ fn hand_out(fd: OwnedFd) -> Answer<Handle> {
 }
 
 pub(super) fn open_root(path: &PathBytes) -> Answer<Handle> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | NON_BLOCKING | CLOSE_ON_EXEC;
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | non_blocking() | close_on_exec();
     hand_out(nix::fcntl::open(&path.0[..], flags, Mode::empty()).answer()?)
 }
 
 pub(super) fn open_dir(dir: Handle, name: &Name) -> Answer<Handle> {
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | NON_BLOCKING;
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | non_blocking();
     hand_out(open_below(dir, name, flags, Mode::empty())?)
 }
 
@@ -104,7 +112,7 @@ pub(super) fn open_file(dir: Handle, name: &Name) -> Answer<Handle> {
     // CHECK(h1-look-before-open): to open a FIFO wakes who waits at its other end, and to open a
     // device may do anything.
     regular(&name_below(dir, name)?)?;
-    let file = open_below(dir, name, OFlag::O_RDONLY | NON_BLOCKING, Mode::empty())?;
+    let file = open_below(dir, name, OFlag::O_RDONLY | non_blocking(), Mode::empty())?;
     // CHECK(h1-opened-is-file): what was looked at need not be what was opened.
     regular(&file)?;
     hand_out(file)
@@ -120,7 +128,7 @@ fn regular(fd: &OwnedFd) -> Answer<()> {
 }
 
 pub(super) fn create_file(dir: Handle, name: &Name) -> Answer<Handle> {
-    let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | NON_BLOCKING;
+    let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | non_blocking();
     let file = open_below(dir, name, flags, OWNER_ONLY_FILE)?;
     // CHECK(c1-mode-despite-umask): with the mode that an odd umask leaves, nobody could ask for
     // its lock again.
