@@ -5,14 +5,18 @@
 //! that would have prevented it. A design that is changed, or a search that finds something shorter,
 //! changes a line here, and somebody has to read it.
 
+use std::convert::Infallible;
+
+use mortmain::sys::{Answer, ChildKernel, ChildPlan, PathBytes};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
-    Bounds, Case, Cell, Counterexample, Failure, Held, Rejection, Subject, Trace, Verdict, Witness,
-    cases, compare, compare_in, exhaust,
+    Bounds, Case, Cell, Counterexample, Failure, Held, Rejection, Row, Subject, Trace, Verdict,
+    Witness, cases, compare, compare_in, exhaust,
 };
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_harness::simulated::subject::Manner;
 use mortmain_harness::world::Moves;
+use mortmain_subjects::{Design, Error, System};
 
 #[global_allocator]
 static ALLOCATOR: ArenaAllocator = ArenaAllocator;
@@ -155,6 +159,69 @@ fn mortmain_is_accepted_with_a_command_that_leaves_a_daemon() {
 #[test]
 fn mortmain_is_accepted_with_a_daemon_by_the_book() {
     check_accepted(Manner::Escapes);
+}
+
+/// Makes no directory, so that none is ever harmed or left.
+struct Refuses;
+
+impl Design for Refuses {
+    type Dir<K: System> = Infallible;
+    type Started = Infallible;
+
+    fn create<K: System>(_kernel: &K, root: &PathBytes) -> Result<Infallible, Error> {
+        Err(Error::Contended { path: root.clone(), attempts: 0 })
+    }
+
+    fn path<K: System>(dir: &Infallible) -> PathBytes {
+        match *dir {}
+    }
+
+    fn spawn<K: System>(dir: &mut Infallible, _: &mut K::Program) -> Result<Infallible, Error> {
+        match *dir {}
+    }
+
+    fn child<C: ChildKernel>(_: &C, _: &ChildPlan) -> Answer<()> {
+        Ok(())
+    }
+
+    fn wait<K: System>(dir: &mut Infallible, _: &Infallible) -> Result<(), Error> {
+        match *dir {}
+    }
+
+    fn end<K: System>(dir: &mut Infallible, _: &Infallible) -> Result<(), Error> {
+        match *dir {}
+    }
+
+    fn close<K: System>(dir: Infallible) -> Result<(), Error> {
+        match dir {}
+    }
+
+    fn sweep<K: System>(_: &K, _: &PathBytes) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_design_that_makes_nothing_is_not_accepted_for_that() {
+    let subject = Subject::of::<Refuses>("refuses", "makes nothing");
+    let row = compare(subject, &BOUNDS, &mut |_| true);
+    let cell = |property| row.cells.iter().find(|cell| cell.property == property);
+    let in_use = cell(Property::S1).expect("each property has a cell");
+    assert!(matches!(in_use.held, Held::NeverEvaluated(_)), "{in_use:?}");
+    assert_eq!(cell(Property::L1).map(|cell| &cell.held), Some(&Held::Holds));
+}
+
+#[test]
+fn a_comparison_that_is_cut_short_says_so() {
+    let subject = Subject::named("pid").expect("the lab knows it");
+    let bound = Bounds { states_max: 200 };
+    let held = |row: Row| row.cells.into_iter().map(|cell| cell.held).collect::<Vec<_>>();
+    let cut = held(compare(subject, &bound, &mut |_| true));
+    let not_decided =
+        cut.iter().filter(|held| matches!(held, Held::NotDecided { states_max: 200 }));
+    assert_eq!(not_decided.count(), 3, "{cut:?}");
+    let ended = held(compare(subject, &BOUNDS, &mut |_| false));
+    assert_eq!(ended.iter().filter(|held| **held == Held::Ended).count(), 3, "{ended:?}");
 }
 
 /// `second-look` is judged by its own promise. Judged like the others it fails earlier, at the rename.

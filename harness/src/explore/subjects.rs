@@ -78,68 +78,8 @@ impl Subject {
     );
 
     /// All that the lab knows, the implementation first.
-    pub const ALL: [Subject; 7] = [
-        Subject::MORTMAIN,
-        Subject::of::<Age>("age", "what nobody has changed for a day is removed")
-            .rests(WAIT_SECONDS)
-            .rejected(&[Rejection {
-                property: Property::S1,
-                rule: "l5",
-                because: "time is no proof: an owner that is idle for a day loses its directory", shown_by: (Manner::Plain, Then::Idle),
-            }]),
-        Subject::of::<OwnerPid>("pid", "what belongs to a process that has ended is removed")
-            .rejected(&[Rejection {
-                property: Property::S1,
-                rule: "l3",
-                because: "nobody asks for the commands: one outlives its owner and loses its directory", shown_by: (Manner::Plain, Then::Idle),
-            }]),
-        Subject::of::<InheritedLease>(
-            "inherited-lease",
-            "a lock that commands inherit, and the owner's pid",
-        )
-        .rejected(&[Rejection {
-            property: Property::S1,
-            rule: "p2",
-            because: "a command that closes what it inherited is known by nothing else: it has no name", shown_by: (Manner::ClosesAll, Then::Idle),
-        }]),
-        Subject::of::<Marker>("marker", "files in the directory name the owner and each command")
-            .rejected(&[
-                Rejection {
-                    property: Property::S1,
-                    rule: "p1",
-                    because: "the entry comes after the spawn: an owner killed in between leaves a command \
-                              that nobody knows of", shown_by: (Manner::Plain, Then::Idle),
-                },
-                Rejection {
-                    property: Property::L1,
-                    rule: "c3",
-                    because: "the marker comes after the name: what was half made looks for ever as if \
-                              somebody were making it", shown_by: (Manner::Plain, Then::Idle),
-                },
-            ]),
-        Subject::of::<LockFile>("lock-file", "a lock on a file in the directory")
-            .rejected(&[Rejection {
-                property: Property::S1,
-                rule: "c1",
-                because: "the lock comes after the name: a sweep gets the newborn's lock first and removes it", shown_by: (Manner::Plain, Then::Idle),
-            }, Rejection {
-                property: Property::L1,
-                rule: "c2",
-                because: "the lock is not compared with the name: its holder fills a directory that has none any more, and that nobody ever removes",
-                shown_by: (Manner::Plain, Then::Idle),
-            }]),
-        Subject::of::<SecondLook>(
-            "second-look",
-            "what seems unused is renamed, looked at again, and renamed back",
-        )
-        .judged_by(Moves::ForgivenWhileTheMoverLives)
-        .rejected(&[Rejection {
-            property: Property::S1,
-            rule: "l4",
-            because: "the look comes before the lease and the rename before the answer: a kill between \
-                      them hides a directory from its users", shown_by: (Manner::Plain, Then::Exit),
-        }]),
-    ];
+    pub const ALL: [Subject; 7] =
+        [Subject::MORTMAIN, AGE, OWNER_PID, INHERITED_LEASE, MARKER, LOCK_FILE, SECOND_LOOK];
 
     /// A design under a name for the command line and for saved runs: small letters, digits and
     /// hyphens; with its idea in a few words.
@@ -223,3 +163,84 @@ impl Subject {
         (self.cast)(programs, command, then)
     }
 }
+
+const AGE: Subject = Subject::of::<Age>("age", "what nobody has changed for a day is removed")
+    .rests(WAIT_SECONDS)
+    .rejected(&[Rejection {
+        property: Property::S1,
+        rule: "l5",
+        because: "time is no proof: an owner that is idle for a day loses its directory",
+        shown_by: (Manner::Plain, Then::Idle),
+    }]);
+
+const OWNER_PID: Subject =
+    Subject::of::<OwnerPid>("pid", "what belongs to a process that has ended is removed").rejected(
+        &[Rejection {
+            property: Property::S1,
+            rule: "l3",
+            because: "nobody asks for the commands: one outlives its owner and loses its directory",
+            shown_by: (Manner::Plain, Then::Idle),
+        }],
+    );
+
+const INHERITED_LEASE: Subject = Subject::of::<InheritedLease>(
+    "inherited-lease",
+    "a lock that commands inherit, and the owner's pid",
+)
+.rejected(&[Rejection {
+    property: Property::S1,
+    rule: "p2",
+    because: "nobody has written down that a command is there: one that closes what it inherited \
+              is known by nothing else",
+    shown_by: (Manner::ClosesAll, Then::Idle),
+}]);
+
+const MARKER: Subject =
+    Subject::of::<Marker>("marker", "files in the directory name the owner and each command")
+        .rejected(&[
+            Rejection {
+                property: Property::S1,
+                rule: "p1",
+                because: "the entry comes after the spawn: an owner killed in between leaves a \
+                          command that nobody knows of",
+                shown_by: (Manner::Plain, Then::Idle),
+            },
+            Rejection {
+                property: Property::L1,
+                rule: "c3",
+                because: "the marker comes after the name: what was half made looks for ever as \
+                          if somebody were making it",
+                shown_by: (Manner::Plain, Then::Idle),
+            },
+        ]);
+
+const LOCK_FILE: Subject =
+    Subject::of::<LockFile>("lock-file", "a lock on a file in the directory").rejected(&[
+        Rejection {
+            property: Property::S1,
+            rule: "c1",
+            because: "the lock comes after the name: a sweep gets the newborn's lock first and \
+                      removes it",
+            shown_by: (Manner::Plain, Then::Idle),
+        },
+        Rejection {
+            property: Property::L1,
+            rule: "c2",
+            because: "the lock is not compared with the name: its holder fills a directory \
+                      without a lock file, which nobody ever removes",
+            shown_by: (Manner::Plain, Then::Idle),
+        },
+    ]);
+
+const SECOND_LOOK: Subject = Subject::of::<SecondLook>(
+    "second-look",
+    "what seems unused is renamed, looked at again, and renamed back",
+)
+.judged_by(Moves::ForgivenWhileTheMoverLives)
+.rejected(&[Rejection {
+    property: Property::S1,
+    rule: "l4",
+    because: "the look is stale by the time of the rename, and a kill before it is taken back \
+              hides a directory from its users",
+    shown_by: (Manner::Plain, Then::Exit),
+}]);
