@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Args;
-use mortmain_harness::explore::{Bounds, Case, Counts, Subject, Verdict, Without, exhaust_watched};
+use clap::{Args, ValueEnum};
+use mortmain_harness::explore::{
+    Bounds, Case, Counterexample, Counts, Subject, Verdict, Without, exhaust_watched,
+};
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_harness::simulated::subject::{Manner, Then};
 use serde::Serialize;
@@ -12,6 +14,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
+use crate::{replay, sample};
 
 /// What to explore.
 #[derive(Args, Clone, Debug)]
@@ -46,12 +49,30 @@ pub(crate) struct Options {
     /// Times that a day passes, each at any moment [default: 0, or 1 of another design]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
     waits: Option<u8>,
+    /// How schedules are come by; only the exhaustive engine proves something
+    #[arg(long, value_enum, default_value_t = Engine::Exhaustive)]
+    engine: Engine,
+    #[command(flatten)]
+    drawn: sample::Options,
     /// Where a finding is saved, for `replay`
     #[arg(long, value_name = "DIR", default_value = SAVED)]
     save: PathBuf,
     /// States after which the search gives up
     #[arg(long, value_name = "N", default_value_t = STATES_MAX)]
     states: u32,
+}
+
+/// How schedules are come by.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Engine {
+    /// All of them, breadth first
+    Exhaustive,
+    /// Each step by anybody
+    Random,
+    /// Mostly whoever went last
+    Sticky,
+    /// By precedence, which changes now and then
+    Pct,
 }
 
 /// Below the directory that builds go to, in which nobody looks for anything of value.
@@ -74,6 +95,8 @@ impl Options {
             kills: None,
             failures: None,
             waits: None,
+            engine: Engine::Exhaustive,
+            drawn: sample::Options::default(),
             save: SAVED.into(),
             states: STATES_MAX,
         }
@@ -139,6 +162,15 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
         return list(output);
     }
     let case = options.case();
+    let what = describe(&case);
+    if let Some(strategy) = options.drawn.strategy(options.engine) {
+        let work = sample::Work { case, what: &what, strategy, save: &options.save };
+        return sample::run(&options.drawn, &work, output, interrupt);
+    }
+    if let Some(option) = options.drawn.given() {
+        writeln!(io::stderr(), "{option} is of no use without --engine random, sticky or pct")?;
+        return Ok(Exit::Usage);
+    }
     let progress = output.progress("explore");
     let bounds = Bounds { states_max: options.states };
     let exploration = exhaust_watched(&case.setup(), &bounds, &mut |counts| {
@@ -148,18 +180,6 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     progress.done();
     let mut out = output.stdout();
     let counts = exploration.counts;
-    let sweeps = several(case.sweeps as u64, "sweep");
-    let mut what = String::new();
-    if case.subject != Subject::MORTMAIN {
-        what += &format!("{}: ", case.subject.name());
-    }
-    what += &format!("1 owner, 1 command, {sweeps}, {}", several(case.kills.into(), "kill"));
-    if case.waits > 0 {
-        what += &format!(", {} of a day", several(case.waits.into(), "wait"));
-    }
-    if case.failures > 0 {
-        what += &format!(", {}", several(case.failures.into(), "failing call"));
-    }
     let (exit, verdict) = match &exploration.verdict {
         Verdict::Holds => (Exit::Holds, format!("{what}: holds, {}", totals(&counts))),
         Verdict::Found(_) => (Exit::Finding, format!("{what}: does not hold, {}", totals(&counts))),
@@ -179,14 +199,41 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     } else {
         if let Verdict::Found(found) = &exploration.verdict {
             writeln!(out, "{found}")?;
-            if let Some(known) = case.subject.rejection(found.failure.property()) {
-                writeln!(out, "what is missing, {}: {}", known.rule, known.because)?;
-            }
-            crate::replay::save(&options.save, case, found, &mut out)?;
+            tell_why(&case, found, &mut out)?;
+            replay::save(&options.save, case, found, "", &mut out)?;
         }
         writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
     }
     Ok(exit)
+}
+
+/// What is explored, in words.
+fn describe(case: &Case) -> String {
+    let sweeps = several(case.sweeps as u64, "sweep");
+    let mut what = String::new();
+    if case.subject != Subject::MORTMAIN {
+        what += &format!("{}: ", case.subject.name());
+    }
+    what += &format!("1 owner, 1 command, {sweeps}, {}", several(case.kills.into(), "kill"));
+    if case.waits > 0 {
+        what += &format!(", {} of a day", several(case.waits.into(), "wait"));
+    }
+    if case.failures > 0 {
+        what += &format!(", {}", several(case.failures.into(), "failing call"));
+    }
+    what
+}
+
+/// The rule that a design is known to lack, if this is why it is.
+pub(crate) fn tell_why(
+    case: &Case,
+    found: &Counterexample,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match case.subject.rejection(found.failure.property()) {
+        Some(known) => writeln!(out, "what is missing, {}: {}", known.rule, known.because),
+        None => Ok(()),
+    }
 }
 
 /// The designs that there are.
@@ -223,6 +270,10 @@ struct Line {
     states: u64,
     transitions: u64,
     depth: u64,
+    /// How often S1 was evaluated.
+    in_use: u64,
+    /// How often L1 was.
+    recoveries: u64,
     found: Option<String>,
 }
 
@@ -232,7 +283,7 @@ impl Line {
             Verdict::Found(found) => Some(found.to_string()),
             _ => None,
         };
-        let Counts { states, transitions, depth, .. } = *counts;
-        Line { exit: exit as u8, states, transitions, depth, found }
+        let Counts { states, transitions, depth, in_use, recoveries, .. } = *counts;
+        Line { exit: exit as u8, states, transitions, depth, in_use, recoveries, found }
     }
 }

@@ -8,6 +8,7 @@ mod interrupt;
 mod model;
 mod output;
 mod replay;
+mod sample;
 mod scenario;
 mod stories;
 mod workers;
@@ -45,7 +46,7 @@ enum Command {
     /// Kill and fail every operation at every call, on the real kernel
     #[command(after_help = exit::TABLE)]
     Faults(faults::Options),
-    /// Explore every order of steps and kills in the simulated kernel
+    /// Explore every order of steps and kills in the simulated kernel, or some that are drawn
     #[command(after_help = exit::TABLE)]
     Explore(explore::Options),
     /// Compare designs: which property holds of which, and the shortest run that breaks it

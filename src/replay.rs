@@ -117,18 +117,21 @@ struct Line<'l> {
     after: &'l [String],
 }
 
-/// Saves what a search has found, and says where.
+/// Saves what a search has found, and says where. How it was found may be a part of the file's name.
 pub(crate) fn save(
     dir: &Path,
     case: Case,
     found: &Counterexample,
+    how: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let trace = match Trace::of(case, found) {
         Ok(trace) => trace,
         Err(differs) => return writeln!(out, "live processes do something else: {differs}"),
     };
-    let path = dir.join(trace.file_name());
+    let name = trace.file_name();
+    let stem = name.strip_suffix(".toml").unwrap_or(&name);
+    let path = dir.join(format!("{stem}{how}.toml"));
     match fs::create_dir_all(dir).and_then(|()| fs::write(&path, trace.to_string())) {
         Ok(()) => writeln!(out, "to see it again: mortmain-lab replay {}", path.display()),
         Err(error) => writeln!(out, "cannot save it as {}: {error}", path.display()),

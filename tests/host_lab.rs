@@ -118,6 +118,9 @@ fn wrong_usage_ends_with_2() {
         &["explore", "--subject", "pid", "--without", "l3"],
         &["explore", "--property", "S2"],
         &["compare", "l9"],
+        &["explore", "--seed", "7"],
+        &["explore", "--engine", "luck"],
+        &["explore", "--engine", "pct", "--iteration", "1", "--iterations", "2"],
         &["no-such-command"],
     ] {
         let (code, lines) = lab(args);
@@ -191,6 +194,45 @@ fn a_design_that_is_rejected_is_a_finding_that_replays() {
     let end = lines.last().expect("it prints a verdict");
     assert!(end.starts_with("3 choices, and the same end: L1: "), "{end}");
     fs::remove_file(again[1]).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+}
+
+#[test]
+fn drawn_schedules_print_their_seed_and_one_of_them_runs_alone() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drawn");
+    let dir = dir.to_str().expect("it is text");
+    let drawn = ["explore", "--subject", "pid", "--engine", "pct", "--seed", "3", "--save", dir];
+    let (code, lines) = lab(&drawn);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let verdict = lines.last().expect("it prints a verdict");
+    assert!(verdict.contains("pct of depth 3, seed 3: iteration "), "{verdict}");
+    // With any number of threads the same bytes.
+    assert_eq!(lab(&[&drawn[..], &["--threads", "2"]].concat()), (code, lines.clone()));
+    let again = lines.iter().find_map(|line| line.strip_prefix("to see it again: mortmain-lab "));
+    let again: Vec<&str> = again.expect("it says how").split(' ').collect();
+    let (code, _) = lab(&again);
+    assert_eq!(code, Some(1));
+    fs::remove_file(again[1]).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+
+    let args = ["explore", "--engine", "sticky", "--iterations", "200", "--json"];
+    let (code, lines) = lab(&args);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
+    assert_eq!((&line["schema"], &line["type"]), (&1.into(), &"sample".into()));
+    assert_eq!(
+        (&line["seed"], &line["runs"], &line["found"]),
+        (&1.into(), &200.into(), &serde_json::Value::Null)
+    );
+}
+
+#[test]
+fn an_exploration_counts_how_often_each_property_was_judged() {
+    let args = ["explore", "--sweeps", "1", "--kills", "1", "--json"];
+    let (code, lines) = lab(&args);
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
+    assert_eq!((code, &line["found"]), (Some(0), &serde_json::Value::Null));
+    let count = |name: &str| line[name].as_u64().expect("a count");
+    assert!(count("in_use") > 100 && count("recoveries") > 100, "{line}");
+    assert!(count("in_use") < count("states"), "{line}");
 }
 
 #[test]

@@ -3,14 +3,17 @@
 //! A [`Setup`] says which programs run, who starts, and how many kills there
 //! are, and how many calls fail. A [`Choice`] is who goes next and what happens to it; a list of them, a
 //! schedule, repeats a run exactly. [`exhaust()`] goes through all of them, breadth first,
-//! so that what it finds is as short as can be; [`replay()`] runs one schedule
-//! on live processes, and a [`Trace`] is a schedule that was saved.
+//! so that what it finds is as short as can be; [`sample()`] draws schedules from a seed, for
+//! what is too large for that; [`compare()`] asks of a design each property by itself;
+//! [`replay()`] runs one schedule on live processes, and a [`Trace`] is a schedule that was saved.
 
 mod compare;
 mod exhaust;
 mod gate;
 mod machine;
 mod replay;
+mod sample;
+mod strategy;
 mod subjects;
 #[cfg(test)]
 mod tests;
@@ -25,6 +28,8 @@ pub use self::exhaust::{
 pub use self::gate::{Case, Without};
 pub use self::machine::{Choice, Failure};
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
+pub use self::sample::{SampleCounts, Sampled, Sampling, sample};
+pub use self::strategy::Strategy;
 pub use self::subjects::{Rejection, Subject};
 pub use self::trace::{Differs, Trace};
 use crate::judge::Judged;

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use mortmain_subjects::Mortmain;
 
-use super::Setup;
 use super::machine::{Choice, Machine, State};
+use super::strategy::{Lengths, Scheduler, Strategy};
+use super::{Case, Setup, Subject, Without};
 use crate::judge::Judged;
 use crate::simulated::subject::{self, Manner, Then};
-use crate::simulated::{Engine, Programs, Trie};
+use crate::simulated::{Engine, Live, Programs, Trie};
 use crate::world::{Fingerprint, Reaping, Rules};
 
 type Process = <Trie<'static> as Engine>::Process;
@@ -104,5 +105,47 @@ fn private_steps_commute_with_everything_that_others_do() {
     ] {
         let pairs = check_private_steps(&setup(manner, then, reaping));
         assert!(pairs > 1_000, "only {pairs} pairs were looked at");
+    }
+}
+
+/// Runs a drawn schedule on both engines at once; how many choices it has.
+fn check_both_engines(setup: &Setup, trie: &mut Machine<'_, Trie<'_>>, iteration: u64) -> u64 {
+    let mut live = Machine::new(setup, Live::new(&setup.programs));
+    let lengths = Lengths { undisturbed: 40, longest: 80 };
+    let pct = Strategy::Pct { depth: 3 };
+    let mut scheduler = Scheduler::new(setup, pct, (1, iteration), lengths);
+    trie.events = Some(Vec::new());
+    live.events = Some(Vec::new());
+    let mut learnt = trie.begin().expect("nothing is wrong in the beginning");
+    let mut real = live.begin().expect("nothing is wrong in the beginning");
+    let (mut choices, mut others) = (Vec::new(), Vec::new());
+    for taken in 1.. {
+        trie.choices(&learnt, &mut choices);
+        live.choices(&real, &mut others);
+        assert_eq!(choices, others);
+        let choice = scheduler.next(&choices);
+        assert_eq!(trie.label(&mut learnt, choice), live.label(&mut real, choice));
+        let came = trie.take(&mut learnt, choice);
+        assert_eq!(came, live.take(&mut real, choice), "{choice} of iteration {iteration}");
+        assert_eq!(learnt.world.fingerprint(), real.world.fingerprint());
+        if came.is_err() || choice == Choice::Recover {
+            assert_eq!(trie.events, live.events);
+            return taken;
+        }
+    }
+    unreachable!("a run ends")
+}
+
+/// So what the one finds is what the other replays, and both judge the same.
+#[test]
+fn learnt_and_live_processes_do_the_same_step_by_step() {
+    let rules = Without::RULES.map(|(_, rule)| rule.shown_by());
+    let subjects = Subject::ALL.map(Subject::shown_by);
+    let everything = Case { failures: 1, waits: 1, ..Case::GATE };
+    for case in rules.into_iter().chain(subjects).chain([everything]) {
+        let setup = case.setup();
+        let mut trie = Machine::new(&setup, Trie::new(&setup.programs));
+        let taken: u64 = (0..100).map(|at| check_both_engines(&setup, &mut trie, at)).sum();
+        assert!(taken > 1_000, "{case:?}: only {taken} choices");
     }
 }

@@ -1,0 +1,311 @@
+//! Many schedules on live processes, each drawn from a seed.
+//!
+//! Nothing is remembered from one run to the next, so there is no bound on what is explored, and no
+//! proof either. What is found is a schedule like any other: it is saved, read and replayed as those of
+//! the exhaustive search are, which finds a shorter one where it can.
+//!
+//! Invariant: a run is a function of setup, strategy, seed and iteration. Runs are told in order of
+//! their iterations and up to the first that finds something, whatever the threads do; so the same seed
+//! gives the same findings, counts and digest with any number of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::Setup;
+use super::exhaust::Counterexample;
+use super::machine::{Choice, Failure, Machine};
+use super::replay::replay;
+use super::strategy::{Lengths, Scheduler, Strategy};
+use crate::simulated::Live;
+use crate::world::Fingerprint;
+
+/// Runs that a thread makes before it tells of them.
+const CHUNK: u64 = 64;
+/// Runs by which the length of runs is found out.
+const PROBES: u64 = 64;
+/// Between two questions whether to go on, while nothing comes.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
+
+/// What is sampled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sampling {
+    /// Who goes next.
+    pub strategy: Strategy,
+    /// What everything is drawn from, with the iteration.
+    pub seed: u64,
+    /// Which iterations.
+    pub iterations: Range<u64>,
+    /// How many threads share the work; at least one works.
+    pub threads: usize,
+}
+
+/// What was done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SampleCounts {
+    /// Runs.
+    pub runs: u64,
+    /// Choices taken in them.
+    pub choices: u64,
+    /// Choices after which a claim was in use: S1 was evaluated so often.
+    pub in_use: u64,
+    /// Times that everybody was killed and the last sweep judged: L1 was evaluated so often.
+    pub recoveries: u64,
+    /// Kills.
+    pub kills: u64,
+    /// Calls that failed.
+    pub failures: u64,
+    /// Times that time passed.
+    pub waits: u64,
+    /// Stands for all schedules, in order.
+    pub digest: Fingerprint,
+}
+
+impl fmt::Display for SampleCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SampleCounts { runs, choices, in_use, recoveries, kills, failures, waits, digest } =
+            self;
+        write!(
+            f,
+            "runs={runs} choices={choices} in-use={in_use} recoveries={recoveries} kills={kills} \
+             failures={failures} waits={waits} digest={:016x}",
+            (digest.0 >> 64) as u64
+        )
+    }
+}
+
+impl SampleCounts {
+    /// Both, one after the other.
+    fn then(self, other: &SampleCounts) -> SampleCounts {
+        SampleCounts {
+            runs: self.runs + other.runs,
+            choices: self.choices + other.choices,
+            in_use: self.in_use + other.in_use,
+            recoveries: self.recoveries + other.recoveries,
+            kills: self.kills + other.kills,
+            failures: self.failures + other.failures,
+            waits: self.waits + other.waits,
+            digest: Fingerprint::of(&(self.digest, other.digest)),
+        }
+    }
+
+    fn count(&mut self, choice: Choice) {
+        self.choices += 1;
+        match choice {
+            Choice::Step(_) => {}
+            Choice::Fail { .. } => self.failures += 1,
+            Choice::Kill(_) => self.kills += 1,
+            Choice::Wait => self.waits += 1,
+            Choice::Recover => self.recoveries += 1,
+        }
+    }
+}
+
+/// What sampling has shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sampled {
+    /// A run that ends badly; none before it did.
+    Found {
+        /// Which.
+        iteration: u64,
+        /// The run.
+        found: Box<Counterexample>,
+    },
+    /// None of the runs ends badly, which proves nothing of others.
+    Nothing,
+    /// Whoever watched has ended it; up to there nothing was found.
+    Ended,
+}
+
+/// One run.
+#[derive(Debug)]
+struct Run {
+    schedule: Vec<Choice>,
+    failure: Option<Failure>,
+    counts: SampleCounts,
+}
+
+/// Samples a setup. `go_on` is asked now and then, and ends it with its first no.
+pub fn sample(
+    setup: &Setup,
+    sampling: &Sampling,
+    go_on: &mut dyn FnMut(&SampleCounts) -> bool,
+) -> (Sampled, SampleCounts) {
+    let lengths = lengths_of(setup, sampling.strategy);
+    let work = Work {
+        setup,
+        sampling,
+        lengths,
+        next: AtomicU64::new(0),
+        found_in: AtomicU64::new(u64::MAX),
+        stopped: AtomicBool::new(false),
+    };
+    thread::scope(|scope| {
+        let (tell, told) = channel();
+        for _ in 0..sampling.threads.max(1) {
+            let tell = tell.clone();
+            let work = &work;
+            scope.spawn(move || work.run_chunks(&tell));
+        }
+        drop(tell);
+        let mut counts = SampleCounts::default();
+        let mut early = BTreeMap::new();
+        let mut wanted = 0;
+        let end = loop {
+            let chunk: Chunk = match told.recv_timeout(ASKED_EVERY) {
+                Ok(chunk) => chunk,
+                Err(RecvTimeoutError::Timeout) if go_on(&counts) => continue,
+                Err(RecvTimeoutError::Timeout) => break Sampled::Ended,
+                Err(RecvTimeoutError::Disconnected) => break Sampled::Nothing,
+            };
+            early.insert(chunk.number, chunk);
+            let mut found = None;
+            while let Some(chunk) = early.remove(&wanted).filter(|_| found.is_none()) {
+                wanted += 1;
+                counts = counts.then(&chunk.counts);
+                found = chunk.found;
+            }
+            if let Some((iteration, run)) = found {
+                break Sampled::Found { iteration, found: Box::new(counterexample(setup, run)) };
+            }
+            if !go_on(&counts) {
+                break Sampled::Ended;
+            }
+        };
+        work.stopped.store(true, Ordering::Relaxed);
+        (end, counts)
+    })
+}
+
+/// What the threads share.
+struct Work<'s> {
+    setup: &'s Setup,
+    sampling: &'s Sampling,
+    lengths: Lengths,
+    /// The next chunk that nobody has begun.
+    next: AtomicU64,
+    /// The first chunk in which something was found.
+    found_in: AtomicU64,
+    stopped: AtomicBool,
+}
+
+/// Some runs in a row.
+struct Chunk {
+    number: u64,
+    counts: SampleCounts,
+    found: Option<(u64, Run)>,
+}
+
+impl Work<'_> {
+    fn run_chunks(&self, tell: &Sender<Chunk>) {
+        let Range { start, end } = self.sampling.iterations;
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let from = start.saturating_add(number.saturating_mul(CHUNK));
+            let done = from >= end || number > self.found_in.load(Ordering::Relaxed);
+            if done || self.stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            let Some(chunk) = self.chunk(number, from..end.min(from.saturating_add(CHUNK))) else {
+                return;
+            };
+            if chunk.found.is_some() {
+                self.found_in.fetch_min(number, Ordering::Relaxed);
+            }
+            // Whoever does not listen any more does not want to know.
+            if tell.send(chunk).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// `None` when it was stopped on the way.
+    fn chunk(&self, number: u64, iterations: Range<u64>) -> Option<Chunk> {
+        let mut counts = SampleCounts::default();
+        for iteration in iterations {
+            if self.stopped.load(Ordering::Relaxed) {
+                return None;
+            }
+            let of = (self.sampling.seed, iteration);
+            let scheduler = Scheduler::new(self.setup, self.sampling.strategy, of, self.lengths);
+            let run = run(self.setup, scheduler);
+            counts = counts.then(&run.counts);
+            if run.failure.is_some() {
+                return Some(Chunk { number, counts, found: Some((iteration, run)) });
+            }
+        }
+        Some(Chunk { number, counts, found: None })
+    }
+}
+
+/// How many choices runs take: one in which whoever was started first goes first and no fault strikes,
+/// and the longest of some that are drawn like those to come and end by themselves.
+fn lengths_of(setup: &Setup, strategy: Strategy) -> Lengths {
+    let undisturbed = undisturbed_length_of(setup);
+    let mut longest = undisturbed;
+    for iteration in 0..PROBES {
+        let lengths = Lengths { undisturbed, longest };
+        let scheduler = Scheduler::new(setup, strategy, (0, iteration), lengths).without_an_end();
+        // OK because a process makes a bounded number of calls.
+        longest = longest.max(run(setup, scheduler).schedule.len() as u32);
+    }
+    Lengths { undisturbed, longest }
+}
+
+fn undisturbed_length_of(setup: &Setup) -> u32 {
+    let mut machine = Machine::new(setup, Live::new(&setup.programs));
+    let Ok(mut state) = machine.begin() else { return 1 };
+    let mut choices = Vec::new();
+    let mut length = 0;
+    loop {
+        machine.choices(&state, &mut choices);
+        let step = choices.iter().copied().find(|choice| matches!(choice, Choice::Step(_)));
+        match step.map(|step| machine.take(&mut state, step)) {
+            Some(Ok(())) => length += 1,
+            // A run that fails even so is found by the first iteration.
+            Some(Err(_)) | None => return length,
+        }
+    }
+}
+
+fn run(setup: &Setup, mut scheduler: Scheduler) -> Run {
+    let mut machine = Machine::new(setup, Live::new(&setup.programs));
+    let mut schedule = Vec::new();
+    let mut counts = SampleCounts { runs: 1, ..SampleCounts::default() };
+    let mut choices = Vec::new();
+    let mut failure = None;
+    match machine.begin() {
+        Err(failed) => failure = Some(failed),
+        Ok(mut state) => loop {
+            machine.choices(&state, &mut choices);
+            let choice = scheduler.next(&choices);
+            schedule.push(choice);
+            counts.count(choice);
+            if let Err(failed) = machine.take(&mut state, choice) {
+                failure = Some(failed);
+                break;
+            }
+            if choice == Choice::Recover {
+                break;
+            }
+            counts.in_use += u64::from(state.world.in_use());
+        },
+    }
+    counts.digest = Fingerprint::of(&schedule);
+    Run { schedule, failure, counts }
+}
+
+/// The run once more, with what happens in it.
+fn counterexample(setup: &Setup, run: Run) -> Counterexample {
+    let Run { schedule, failure, .. } = run;
+    // OK because the run has just taken these choices, and whatever it depends on is in the setup.
+    let failure = failure.expect("the run was kept because it failed");
+    match replay(setup, &schedule) {
+        Ok(replayed) => Counterexample { failure, schedule, timeline: replayed.timeline },
+        Err(error) => unreachable!("a run of a moment ago cannot be repeated: {error}"),
+    }
+}

@@ -1,0 +1,225 @@
+//! `mortmain-lab explore --engine …`: schedules that are drawn from a seed, on live processes.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use clap::Args;
+use mortmain_harness::explore::{Case, SampleCounts, Sampled, Sampling, Strategy, Without, sample};
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::explore::{Engine, tell_why};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::replay;
+
+/// What is drawn.
+#[derive(Args, Clone, Default, Debug)]
+// Else it has the name of the options around it.
+#[group(id = "drawn")]
+pub(crate) struct Options {
+    /// What schedules are drawn from; the same seed draws the same [default: 1]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// How many schedules are drawn [default: 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    iterations: Option<u64>,
+    /// Draw this one alone, from 0
+    #[arg(long, value_name = "I", conflicts_with = "iterations")]
+    iteration: Option<u64>,
+    /// Threads that share the work, with the same result [default: one for each core]
+    #[arg(long, value_name = "T")]
+    threads: Option<NonZeroUsize>,
+    /// Of pct: moments that have to come in order for what is looked for [default: 3]
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=20))]
+    depth: Option<u32>,
+}
+
+const SEED: u64 = 1;
+const ITERATIONS: u64 = 10_000;
+const DEPTH: u32 = 3;
+
+impl Options {
+    /// How schedules are drawn, if they are.
+    pub(crate) fn strategy(&self, engine: Engine) -> Option<Strategy> {
+        match engine {
+            Engine::Exhaustive => None,
+            Engine::Random => Some(Strategy::Random),
+            Engine::Sticky => Some(Strategy::Sticky),
+            Engine::Pct => Some(Strategy::Pct { depth: self.depth.unwrap_or(DEPTH) }),
+        }
+    }
+
+    /// One of these options that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.seed.is_some(), "--seed"),
+            (self.iterations.is_some(), "--iterations"),
+            (self.iteration.is_some(), "--iteration"),
+            (self.threads.is_some(), "--threads"),
+            (self.depth.is_some(), "--depth"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
+    }
+
+    fn sampling(&self, strategy: Strategy) -> Sampling {
+        let iterations = match self.iteration {
+            Some(one) => one..one.saturating_add(1),
+            None => 0..self.iterations.unwrap_or(ITERATIONS),
+        };
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.threads.map_or_else(cores, NonZeroUsize::get);
+        Sampling { strategy, seed: self.seed.unwrap_or(SEED), iterations, threads }
+    }
+}
+
+/// What is to be done.
+pub(crate) struct Work<'w> {
+    pub(crate) case: Case,
+    /// The case in words.
+    pub(crate) what: &'w str,
+    pub(crate) strategy: Strategy,
+    /// Where findings go.
+    pub(crate) save: &'w Path,
+}
+
+/// Draws schedules, runs them, and prints what came of it.
+pub(crate) fn run(
+    options: &Options,
+    work: &Work<'_>,
+    output: &Output,
+    interrupt: &Interrupt,
+) -> io::Result<Exit> {
+    let sampling = options.sampling(work.strategy);
+    let drawn = sampling.iterations.end - sampling.iterations.start;
+    let progress = output.progress("explore");
+    let (sampled, counts) = sample(&work.case.setup(), &sampling, &mut |counts| {
+        progress.at(counts.runs, drawn, "schedules");
+        !interrupt.is_asked()
+    });
+    progress.done();
+    let engine = words_of(work.strategy);
+    let seed = sampling.seed;
+    let what = format!("{}, {engine}, seed {seed}", work.what);
+    let (exit, verdict) = match &sampled {
+        Sampled::Nothing => {
+            (Exit::Holds, format!("{what}: nothing found, which is no proof, {counts}"))
+        }
+        Sampled::Found { iteration, .. } => {
+            (Exit::Finding, format!("{what}: iteration {iteration} does not hold, {counts}"))
+        }
+        Sampled::Ended => (Exit::Undecided, format!("{what}: interrupted, {counts} so far")),
+    };
+    let mut out = output.stdout();
+    if output.json() {
+        let line = Line::of(&sampled, &counts, &engine, seed, exit);
+        output.json_line(&mut out, "sample", &line)?;
+        return Ok(exit);
+    }
+    if let Sampled::Found { iteration, found } = &sampled {
+        writeln!(out, "{found}")?;
+        tell_why(&work.case, found, &mut out)?;
+        let name = engine.split(' ').next().unwrap_or_default();
+        let how = format!("-{name}-{seed}-{iteration}");
+        replay::save(work.save, work.case, found, &how, &mut out)?;
+        if let Some(shortest) = shortest(&work.case) {
+            writeln!(out, "for the shortest: {shortest}")?;
+        }
+    }
+    for fault in never_fired(&work.case, &counts) {
+        writeln!(
+            out,
+            "{}",
+            output.bad(&format!("no {fault} was ever drawn: draw more schedules"))
+        )?;
+    }
+    writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
+    Ok(exit)
+}
+
+/// The command that finds the shortest run of the same kind.
+fn shortest(case: &Case) -> Option<String> {
+    let rule = Without::RULES.iter().find(|(_, rule)| *rule == case.without);
+    let of = match rule {
+        Some((id, _)) => format!("--without {id}"),
+        None if case.subject.rejections().is_empty() => return None,
+        None => format!("--subject {}", case.subject.name()),
+    };
+    Some(format!("mortmain-lab explore {of}"))
+}
+
+/// The faults that were allowed and never came.
+fn never_fired(case: &Case, counts: &SampleCounts) -> Vec<&'static str> {
+    let faults = [
+        ("kill", case.kills, counts.kills),
+        ("failing call", case.failures, counts.failures),
+        ("wait", case.waits, counts.waits),
+        ("end of everybody", 1, counts.recoveries),
+    ];
+    let never = faults.into_iter().filter(|(_, allowed, came)| *allowed > 0 && *came == 0);
+    // Of one schedule, or of a few up to a finding, nothing else is to be expected.
+    never.filter(|_| counts.runs >= ENOUGH).map(|(fault, _, _)| fault).collect()
+}
+
+/// Schedules of which one should have each fault.
+const ENOUGH: u64 = 100;
+
+fn words_of(strategy: Strategy) -> String {
+    match strategy {
+        Strategy::Random => "random".into(),
+        Strategy::Sticky => "sticky".into(),
+        Strategy::Pct { depth } => format!("pct of depth {depth}"),
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'l> {
+    exit: u8,
+    engine: &'l str,
+    seed: u64,
+    runs: u64,
+    choices: u64,
+    in_use: u64,
+    recoveries: u64,
+    kills: u64,
+    failures: u64,
+    waits: u64,
+    digest: String,
+    iteration: Option<u64>,
+    found: Option<String>,
+}
+
+impl<'l> Line<'l> {
+    fn of(
+        sampled: &Sampled,
+        counts: &SampleCounts,
+        engine: &'l str,
+        seed: u64,
+        exit: Exit,
+    ) -> Line<'l> {
+        let (iteration, found) = match sampled {
+            Sampled::Found { iteration, found } => (Some(*iteration), Some(found.to_string())),
+            Sampled::Nothing | Sampled::Ended => (None, None),
+        };
+        let SampleCounts { runs, choices, in_use, recoveries, kills, failures, waits, digest } =
+            *counts;
+        let digest = format!("{:032x}", digest.0);
+        let exit = exit as u8;
+        Line {
+            exit,
+            engine,
+            seed,
+            runs,
+            choices,
+            in_use,
+            recoveries,
+            kills,
+            failures,
+            waits,
+            digest,
+            iteration,
+            found,
+        }
+    }
+}
