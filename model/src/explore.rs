@@ -3,7 +3,7 @@
 //! * **Exact.** A state is never taken for another: what is kept is the state, not a hash of it.
 //! * **Compact.** A state has a part that few states differ in and a small one that they do
 //!   differ in ([`Key`]). The first is kept once and has a number; a state is eight bytes, and a
-//!   slot of a table of four bytes at most 80 % full.
+//!   slot of a table of four bytes, 64 to 80 % full.
 //! * **Shortest.** What is found is found with the fewest steps. The way to it needs no memory
 //!   in each state: of every thousand states that were looked at it is known which new ones they
 //!   led to, so one step back is a thousand looks.
@@ -14,6 +14,7 @@
 //!
 //! Nothing here knows what is searched: [`Machine`] says it.
 
+mod arena;
 mod parallel;
 mod search;
 mod shard;
@@ -24,7 +25,7 @@ mod trace;
 pub use self::search::{Counts, Found, Limits, Outcome, Search, explore};
 
 /// Words of the part of a state that is kept once.
-pub const SHARED_WORDS: usize = 3;
+pub const SHARED_WORDS: usize = 2;
 
 /// A state as it is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -71,11 +72,11 @@ pub trait Machine: Sync {
         tell: &mut impl FnMut(Next<'_, Self::State, Self::Broken>),
     );
 
-    /// What is wrong with a state.
-    fn judge(&self, state: &Self::State, memo: &mut Self::Memo) -> Option<Self::Broken>;
+    /// What is wrong with a state, which has this key.
+    fn judge(&self, key: &Key, state: &Self::State, memo: &mut Self::Memo) -> Option<Self::Broken>;
 }
 
-/// A hash of a key that is the same in every run.
-pub(crate) fn hash_of(key: &Key) -> u64 {
-    shard::hash(&key.shared) ^ u64::from(key.own)
+/// A hash that is the same in every run.
+pub(crate) fn hash_of(shared: &[u64; SHARED_WORDS]) -> u64 {
+    shard::hash(shared)
 }

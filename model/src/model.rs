@@ -2,7 +2,7 @@
 
 use crate::act::{Act, Actor, Step};
 use crate::bits::Few;
-use crate::explore::{Counts, Found, Key, Limits, Machine, Next, Outcome, explore};
+use crate::explore::{Counts, Found, Key, Limits, Machine, Next, Outcome, SHARED_WORDS, explore};
 use crate::run::Run;
 use crate::setting::{Content, OutOfBounds, Place, Setting};
 use crate::state::{Command, DIRS, Dir, Entry, Left, Name, Owner, Record, State, Sweep};
@@ -19,16 +19,38 @@ pub struct Model {
     alike: bool,
 }
 
-/// Answers about what is left in the end, by what it depends on.
+/// What is left in the end: of states, and of their ends, of which there are few.
+#[derive(Clone, Default, Debug)]
+pub struct Memo {
+    states: Answers,
+    ends: Answers,
+}
+
+/// Answers by what they depend on. One that is in the way of another is forgotten.
 #[derive(Clone, Debug)]
-pub struct Memo(Vec<Option<(Key, Option<Broken>)>>);
+struct Answers(Vec<Option<([u64; SHARED_WORDS], Option<Broken>)>>);
 
-/// States with different ends are few; a slot that is taken is taken over.
-const MEMO: usize = 1 << 12;
+impl Default for Answers {
+    fn default() -> Answers {
+        Answers(vec![None; 1 << 11])
+    }
+}
 
-impl Default for Memo {
-    fn default() -> Memo {
-        Memo(vec![None; MEMO])
+impl Answers {
+    fn answer(
+        &mut self,
+        to: [u64; SHARED_WORDS],
+        find: impl FnOnce() -> Option<Broken>,
+    ) -> Option<Broken> {
+        let at = crate::explore::hash_of(&to) as usize % self.0.len();
+        match self.0[at] {
+            Some((known, broken)) if known == to => broken,
+            _ => {
+                let broken = find();
+                self.0[at] = Some((to, broken));
+                broken
+            }
+        }
     }
 }
 
@@ -66,9 +88,9 @@ impl Model {
         moves
     }
 
-    /// L1: what an undisturbed sweep leaves, once everybody has ended.
-    fn left_in_the_end(&self, state: &State, numbers: Numbers) -> Option<Broken> {
-        let end = state.ended(&self.last, numbers).swept(&self.last, &mut |_| {});
+    /// L1: what an undisturbed sweep leaves, where everybody has ended.
+    fn left_in_the_end(&self, ended: State) -> Option<Broken> {
+        let end = ended.swept(&self.last, &mut |_| {});
         let stays = |dir: &usize| {
             let named =
                 matches!(end.dirs[*dir].name(), Name::Staging | Name::Published | Name::Tombstone);
@@ -118,7 +140,8 @@ impl Model {
     /// How the last sweep leaves something behind.
     fn end_of(&self, state: &State) -> Vec<Step> {
         let mut steps = vec![Step { actor: Actor::World, act: Act::AllEnd }];
-        let leaves = |numbers: &&Numbers| self.left_in_the_end(state, **numbers).is_some();
+        let leaves =
+            |numbers: &&Numbers| self.left_in_the_end(state.ended(&self.last, **numbers)).is_some();
         if let Some(numbers) = Numbers::of(&self.setting).iter().find(leaves) {
             let ended = state.ended(&self.last, *numbers);
             let change = match numbers {
@@ -168,15 +191,21 @@ impl Machine for Model {
             let [n, m] = state.entries.map(Entry::bits);
             let [o, p] = state.owners.map(Owner::bits);
             let [c, b] = state.commands.map(Command::bits);
-            let words = |a: u16, b: u16, c: u16, d: u16| {
-                u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+            // Each is shifted to behind the one before; the widths are those of the words' fields.
+            let parts = [
+                (d, 12),
+                (e, 12),
+                (n, 3),
+                (m, 3),
+                (state.left.bits(), 7),
+                (state.worker.bits(), 11),
+                (state.stranger.bits(), 5),
+            ];
+            let join = |parts: &[(u16, u32)]| {
+                parts.iter().rev().fold(0, |all, (bits, width)| all << width | u64::from(*bits))
             };
             Key {
-                shared: [
-                    words(d, e, n | m << 8, state.left.bits()),
-                    words(o, p, c, b),
-                    words(state.worker.bits(), state.stranger.bits(), 0, 0),
-                ],
+                shared: [join(&parts), join(&[(o, 16), (p, 16), (c, 16), (b, 16)])],
                 own: u32::from(s) | u32::from(t) << 16,
             }
         };
@@ -185,16 +214,16 @@ impl Machine for Model {
 
     fn unpack(&self, key: &Key) -> State {
         // OK because these are the words that the key was made of.
-        let word = |of: u64, at: u32| (of >> (16 * at)) as u16;
-        let [a, b, c] = key.shared;
+        let word = |of: u64, at: u32, width: u32| ((of >> at) & ((1 << width) - 1)) as u16;
+        let [a, b] = key.shared;
         State {
-            dirs: [Dir::of(word(a, 0)), Dir::of(word(a, 1))],
-            entries: [Entry::of(word(a, 2) & 0xff), Entry::of(word(a, 2) >> 8)],
-            left: Left::of(word(a, 3)),
-            owners: [Owner::of(word(b, 0)), Owner::of(word(b, 1))],
-            commands: [Command::of(word(b, 2)), Command::of(word(b, 3))],
-            worker: Worker::of(word(c, 0)),
-            stranger: Stranger::of(word(c, 1)),
+            dirs: [Dir::of(word(a, 0, 12)), Dir::of(word(a, 12, 12))],
+            entries: [Entry::of(word(a, 24, 3)), Entry::of(word(a, 27, 3))],
+            left: Left::of(word(a, 30, 7)),
+            worker: Worker::of(word(a, 37, 11)),
+            stranger: Stranger::of(word(a, 48, 5)),
+            owners: [Owner::of(word(b, 0, 16)), Owner::of(word(b, 16, 16))],
+            commands: [Command::of(word(b, 32, 16)), Command::of(word(b, 48, 16))],
             sweeps: [Sweep::of(key.own as u16), Sweep::of((key.own >> 16) as u16)],
         }
     }
@@ -206,23 +235,14 @@ impl Machine for Model {
         });
     }
 
-    fn judge(&self, state: &State, memo: &mut Memo) -> Option<Broken> {
-        for numbers in Numbers::of(&self.setting) {
-            let key = self.pack(&state.ended(&self.last, *numbers));
-            let at = (crate::explore::hash_of(&key) as usize) % MEMO;
-            let broken = match memo.0[at] {
-                Some((known, broken)) if known == key => broken,
-                _ => {
-                    let broken = self.left_in_the_end(state, *numbers);
-                    memo.0[at] = Some((key, broken));
-                    broken
-                }
-            };
-            if broken.is_some() {
-                return broken;
-            }
-        }
-        None
+    fn judge(&self, key: &Key, state: &State, memo: &mut Memo) -> Option<Broken> {
+        // What is left does not depend on the sweeps, which have all ended by then.
+        memo.states.answer(key.shared, || {
+            Numbers::of(&self.setting).iter().find_map(|numbers| {
+                let ended = state.ended(&self.last, *numbers);
+                memo.ends.answer(self.pack(&ended).shared, || self.left_in_the_end(ended))
+            })
+        })
     }
 }
 

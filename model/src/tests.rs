@@ -118,8 +118,9 @@ fn what_is_remembered_changes_no_verdict() {
     let model = model(Setting { reuse: true, closes: true, ..Setting::default() });
     let mut memo = Default::default();
     for state in all_states(&model) {
-        let fresh = model.judge(&state, &mut Default::default());
-        assert_eq!(model.judge(&state, &mut memo), fresh);
+        let key = model.pack(&state);
+        let fresh = model.judge(&key, &state, &mut Default::default());
+        assert_eq!(model.judge(&key, &state, &mut memo), fresh);
     }
 }
 

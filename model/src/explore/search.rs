@@ -1,7 +1,7 @@
 //! The search itself: level after level, in blocks of pieces.
 
 use super::parallel::each;
-use super::shard::{SHARDS, Shard, hash, shard_of};
+use super::shard::{self, SHARDS, Shard, hash, shard_of};
 use super::{Key, Machine};
 
 /// States in a piece: what one worker looks at in one go, and how far a step back has to look.
@@ -12,7 +12,8 @@ const BLOCK: usize = 64;
 /// When to give up, and how many work.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most different states; checked after every block, so that a few more may be met.
+    /// The most different states, and a thousand million at most; checked after every block, so
+    /// that a few more may be met.
     pub states_max: u64,
     /// The most bytes for states and tables, checked as well after every block.
     pub bytes_max: u64,
@@ -76,12 +77,18 @@ pub(super) struct Piece {
     pub(super) lengths: [u32; SHARDS],
 }
 
-/// What the states of a piece lead to, by shard.
+/// What the states of a piece lead to.
 struct Successors<B> {
     shard: usize,
     start: usize,
     end: usize,
-    lists: Vec<Vec<(u64, Key)>>,
+    /// The states, each with the hash of its shared part, in the order in which they were met.
+    met: Vec<(u64, Key)>,
+    /// Places in that list, by shard and in order within each. Not a list for each shard: most
+    /// states of a piece lead to its own, so that every list would become as long as the longest.
+    by_shard: Vec<u32>,
+    /// Where each shard begins in those.
+    starts: [u32; SHARDS + 1],
     states: u64,
     bits: u32,
     /// The first state of the piece with something wrong.
@@ -90,8 +97,43 @@ struct Successors<B> {
 
 impl<B> Successors<B> {
     fn new() -> Successors<B> {
-        let lists = (0..SHARDS).map(|_| Vec::new()).collect();
-        Successors { shard: 0, start: 0, end: 0, lists, states: 0, bits: 0, broken: None }
+        Successors {
+            shard: 0,
+            start: 0,
+            end: 0,
+            met: Vec::new(),
+            by_shard: Vec::new(),
+            starts: [0; SHARDS + 1],
+            states: 0,
+            bits: 0,
+            broken: None,
+        }
+    }
+
+    /// Counts and places what was met, shard by shard.
+    fn sort(&mut self) {
+        self.starts = [0; SHARDS + 1];
+        for (hash, _) in &self.met {
+            self.starts[shard_of(*hash) + 1] += 1;
+        }
+        for shard in 0..SHARDS {
+            self.starts[shard + 1] += self.starts[shard];
+        }
+        let mut next = self.starts;
+        self.by_shard.clear();
+        self.by_shard.resize(self.met.len(), 0);
+        for (at, (hash, _)) in self.met.iter().enumerate() {
+            let place = &mut next[shard_of(*hash)];
+            // OK because a piece leads to fewer than 2^32 states.
+            self.by_shard[*place as usize] = at as u32;
+            *place += 1;
+        }
+    }
+
+    /// What was met of a shard.
+    fn of_shard(&self, shard: usize) -> impl Iterator<Item = &(u64, Key)> {
+        let range = self.starts[shard] as usize..self.starts[shard + 1] as usize;
+        self.by_shard[range].iter().map(|at| &self.met[*at as usize])
     }
 }
 
@@ -151,7 +193,8 @@ impl<M: Machine> Running<'_, M> {
                     return Outcome::Found(found);
                 }
                 self.fill(&mut block[..pieces.len()], &mut memos);
-                if self.counts.unique > limits.states_max {
+                let full = self.shards.iter().any(|shard| shard.len() > shard::STATES_MAX);
+                if full || self.counts.unique > limits.states_max {
                     return Outcome::TooManyStates;
                 }
                 if self.counts.bytes > limits.bytes_max {
@@ -215,10 +258,10 @@ impl<M: Machine> Running<'_, M> {
         let done = &*block;
         each(memos, &mut numbered, |_, (number, (shard, lengths))| {
             for successors in done {
-                for (hash, key) in &successors.lists[*number] {
+                for (hash, key) in successors.of_shard(*number) {
                     shard.put(*hash, key);
                 }
-                // OK because a shard has fewer than 2^32 states.
+                // OK because a number of a state has 24 bits.
                 lengths.push(shard.len() as u32);
             }
         });
@@ -245,23 +288,24 @@ fn look<M: Machine>(
     memo: &mut M::Memo,
     job: &mut Successors<M::Broken>,
 ) {
-    job.lists.iter_mut().for_each(Vec::clear);
+    job.met.clear();
     (job.states, job.bits, job.broken) = (0, 0, None);
     for at in job.start..job.end {
-        let state = machine.unpack(&shard.key(at));
-        let mut broken = machine.judge(&state, memo);
-        let (lists, states, bits) = (&mut job.lists, &mut job.states, &mut job.bits);
+        let key = shard.key(at);
+        let state = machine.unpack(&key);
+        let mut broken = machine.judge(&key, &state, memo);
+        let (met, states, bits) = (&mut job.met, &mut job.states, &mut job.bits);
         machine.successors(&state, &mut |next| {
             *states += 1;
             *bits |= next.bits;
             broken = broken.or(next.broken);
             let key = machine.pack(next.state);
-            let hash = hash(&key.shared);
-            lists[shard_of(hash)].push((hash, key));
+            met.push((hash(&key.shared), key));
         });
         if let Some(broken) = broken {
             job.broken = Some((at, broken));
             return;
         }
     }
+    job.sort();
 }

@@ -1,5 +1,6 @@
 //! A shard: the states that fall to one hash, in the order in which they were found.
 
+use super::arena::Arena;
 use super::{Key, SHARED_WORDS};
 
 /// How many shards there are. More make the tables of each fit a cache, fewer make the work for
@@ -33,10 +34,18 @@ pub(super) fn shard_of(hash: u64) -> usize {
     (hash >> 58) as usize
 }
 
-/// Numbers by a hash: open addressing, at most 80 % full. Zero is an empty slot.
+/// States of a shard at most: numbers have 24 bits, and a block may still bring some.
+pub(super) const STATES_MAX: usize = (1 << 24) - (1 << 20);
+
+/// The bits of a slot that are a number; the others are bits of the hash, so that few states are
+/// compared with one that they are not.
+const NUMBER: u32 = (1 << 24) - 1;
+
+/// Numbers by a hash: open addressing, at most 80 % full. A slot holds one more than a number;
+/// zero is empty.
 #[derive(Default)]
 struct Table {
-    slots: Vec<u32>,
+    slots: Arena<u32>,
     used: usize,
 }
 
@@ -49,20 +58,30 @@ impl Table {
         ((low * self.slots.len() as u128) >> 64) as usize
     }
 
+    /// What a number has in a slot.
+    #[inline]
+    fn entry(hash: u64, number: u32) -> u32 {
+        // OK because these are the lowest eight bits, which decide no slot.
+        (hash as u32) << 24 | (number + 1)
+    }
+
     /// The number that `is` says yes to; or `new` is put in, and `None` returned.
     #[inline]
     fn find_or_put(&mut self, hash: u64, new: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.slot(hash);
+        let new = Table::entry(hash, new);
         loop {
-            match self.slots[at] {
-                0 => {
-                    self.slots[at] = new + 1;
-                    self.used += 1;
-                    return None;
-                }
-                number if is(number - 1) => return Some(number - 1),
-                _ => at = if at + 1 == self.slots.len() { 0 } else { at + 1 },
+            let entry = self.slots.get(at);
+            if entry == 0 {
+                self.slots.set(at, new);
+                self.used += 1;
+                return None;
             }
+            let is_like = (entry ^ new) & !NUMBER == 0;
+            if is_like && is((entry & NUMBER) - 1) {
+                return Some((entry & NUMBER) - 1);
+            }
+            at = if at + 1 == self.slots.len() { 0 } else { at + 1 };
         }
     }
 
@@ -76,34 +95,26 @@ impl Table {
 
     #[cold]
     fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
-        let size = (self.slots.len() * 3 / 2).max(64);
-        let old = std::mem::replace(&mut self.slots, vec![0; size]);
+        let size = (self.slots.len() * 4 / 3).max(1024);
+        self.slots = Arena::of_defaults(size);
+        // The numbers in it are those below `used`.
+        let numbers = 0..self.used;
         self.used = 0;
-        for number in old.into_iter().filter(|number| *number != 0) {
-            self.find_or_put(hash_of(number - 1), number - 1, |_| false);
+        for number in numbers {
+            // OK because a number has 24 bits.
+            let number = number as u32;
+            self.find_or_put(hash_of(number), number, |_| false);
         }
     }
-
-    fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<u32>()
-    }
-}
-
-/// A list that grows by a quarter, so that little of it is empty.
-fn push<T>(list: &mut Vec<T>, value: T) {
-    if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 4).max(16));
-    }
-    list.push(value);
 }
 
 /// The states of a shard.
 #[derive(Default)]
 pub(super) struct Shard {
-    shared: Vec<[u64; SHARED_WORDS]>,
+    shared: Arena<[u64; SHARED_WORDS]>,
     shared_table: Table,
     /// The number of the shared part, and the own part.
-    states: Vec<u64>,
+    states: Arena<u64>,
     table: Table,
 }
 
@@ -115,41 +126,54 @@ impl Shard {
     /// The state of this number.
     #[inline]
     pub(super) fn key(&self, at: usize) -> Key {
-        let state = self.states[at];
+        let state = self.states.get(at);
         // OK because these are the two halves.
-        Key { shared: self.shared[(state >> 32) as usize], own: state as u32 }
+        Key { shared: self.shared.get((state >> 32) as usize), own: state as u32 }
     }
 
-    /// Puts a state in, whose shared part has this hash, if it is not there.
+    /// Puts a state in that is not there, with the hash of its shared part.
     ///
     /// # Panics
     ///
-    /// If there are four thousand million states in the shard, which no memory limit allows.
+    /// If the shard has so many states that their numbers do not fit: see [`STATES_MAX`].
+    #[inline]
     pub(super) fn put(&mut self, hash: u64, key: &Key) {
-        let number = |len: usize| u32::try_from(len).expect("a shard of fewer than 2^32 states");
-        let (shared, table) = (&self.shared, &mut self.shared_table);
-        table.reserve(|number| super::shard::hash(&shared[number as usize]));
-        let new = number(shared.len());
-        let found = table.find_or_put(hash, new, |number| shared[number as usize] == key.shared);
-        if found.is_none() {
-            push(&mut self.shared, key.shared);
-        }
-        let state = u64::from(found.unwrap_or(new)) << 32 | u64::from(key.own);
+        let state = u64::from(self.shared_number(hash, key)) << 32 | u64::from(key.own);
         let (states, table) = (&self.states, &mut self.table);
-        table.reserve(|number| mix(states[number as usize]));
+        table.reserve(|number| mix(states.get(number as usize)));
         let new = number(states.len());
-        let found = table.find_or_put(mix(state), new, |number| states[number as usize] == state);
-        if found.is_none() {
-            push(&mut self.states, state);
+        let is = |number: u32| states.get(number as usize) == state;
+        if table.find_or_put(mix(state), new, is).is_none() {
+            self.states.push(state);
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.shared.capacity() * size_of::<[u64; SHARED_WORDS]>()
-            + self.states.capacity() * size_of::<u64>()
-            + self.shared_table.bytes()
-            + self.table.bytes()
+    /// The number of a shared part, which it gets if it has none.
+    #[inline]
+    fn shared_number(&mut self, hash: u64, key: &Key) -> u32 {
+        let (shared, table) = (&self.shared, &mut self.shared_table);
+        table.reserve(|number| super::shard::hash(&shared.get(number as usize)));
+        let new = number(shared.len());
+        let found =
+            table.find_or_put(hash, new, |number| shared.get(number as usize) == key.shared);
+        if found.is_none() {
+            self.shared.push(key.shared);
+        }
+        found.unwrap_or(new)
     }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.shared.bytes()
+            + self.states.bytes()
+            + self.shared_table.slots.bytes()
+            + self.table.slots.bytes()
+    }
+}
+
+fn number(len: usize) -> u32 {
+    assert!(len < NUMBER as usize, "a shard has no numbers left");
+    // OK because it is below 2^24.
+    len as u32
 }
 
 #[cfg(test)]
@@ -159,7 +183,7 @@ mod tests {
     #[test]
     fn what_was_put_in_is_there_once_and_in_order() {
         let mut shard = Shard::default();
-        let key = |n: u64| Key { shared: [n / 7, 1, 2], own: (n % 7) as u32 };
+        let key = |n: u64| Key { shared: [n / 7, 1], own: (n % 7) as u32 };
         for round in 0..2 {
             for n in 0..5000 {
                 let key = key(n);
@@ -178,7 +202,7 @@ mod tests {
     fn states_are_spread_over_all_shards() {
         let mut count = [0; SHARDS];
         for n in 0..64_000_u64 {
-            count[shard_of(hash(&[n, 0, 0]))] += 1;
+            count[shard_of(hash(&[n, 0]))] += 1;
         }
         assert!(count.iter().all(|n| (800..1200).contains(n)), "{count:?}");
     }

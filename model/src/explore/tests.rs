@@ -22,7 +22,7 @@ impl Machine for Counters {
     }
 
     fn pack(&self, state: &[u32; 2]) -> Key {
-        Key { shared: [u64::from(state[0]), 0, 0], own: state[1] }
+        Key { shared: [u64::from(state[0]), 0], own: state[1] }
     }
 
     fn unpack(&self, key: &Key) -> [u32; 2] {
@@ -40,7 +40,7 @@ impl Machine for Counters {
         }
     }
 
-    fn judge(&self, state: &[u32; 2], (): &mut ()) -> Option<[u32; 2]> {
+    fn judge(&self, _: &Key, state: &[u32; 2], (): &mut ()) -> Option<[u32; 2]> {
         self.wrong.filter(|wrong| wrong == state && self.state_is_wrong)
     }
 }
