@@ -97,7 +97,7 @@ impl<K: Kernel> Root<K> {
                 Met::Nothing(_) => {}
                 Met::Foreign(_) => strays.foreign += 1,
                 // Its lock is given back: it is not to be removed now.
-                Met::Free(..) => met.push((name, None)),
+                Met::Free(..) | Met::Sealed => met.push((name, None)),
                 Met::Stays(outcome) => met.push((name, Some(outcome))),
             }
         }
@@ -145,6 +145,11 @@ impl<K: Kernel> Root<K> {
             Met::Nothing(why) => return Err(no_stray(why.into())),
             Met::Foreign(uid) => return Err(no_stray(belongs_to(uid))),
             Met::Stays(outcome) => (outcome, Vec::new()),
+            // It was given its mode back, and somebody took it again.
+            Met::Sealed => {
+                let sealed = Hindrance::Call { what: "opening", errno: Errno::EACCES };
+                (Outcome::Blocked(here(sealed)), Vec::new())
+            }
             Met::Free(dir, stat) => {
                 let random = Random::fresh(self.kernel()).map_err(fail)?;
                 let condemned =
@@ -189,6 +194,8 @@ enum Met<K: Kernel> {
     Foreign(u32),
     /// One that stays.
     Stays(Outcome),
+    /// One of ours that nobody may open before it is given its mode back.
+    Sealed,
     /// One under its lock.
     Free(Probed<K>, Stat),
 }
@@ -221,6 +228,7 @@ impl<K: Kernel> Keeper<'_, K> {
             Err(Errno::EXDEV) => return Met::Stays(Outcome::Blocked(here(Hindrance::Mount))),
             Err(errno) => match fd.stat_at(name) {
                 Ok(stat) if is_foreign(self.me, stat.uid) => return Met::Foreign(stat.uid),
+                Ok(_) if errno == Errno::EACCES && !unseal => return Met::Sealed,
                 _ => return failed("opening", errno),
             },
         };
@@ -259,14 +267,14 @@ impl<K: Kernel> Keeper<'_, K> {
             return Outcome::Kept(findings(None, life));
         }
         // Opened once more, since thousands that are held would take every descriptor.
-        let dir = match self.meet(name, false) {
-            Met::Free(dir, _) => dir,
+        let obstacle = match self.meet(name, false) {
+            Met::Free(dir, _) => look_at_stray(self.me, dir.fd(), false),
+            // What is in it is seen when it is to go, and as little before as in those inside.
+            Met::Sealed => None,
             Met::Stays(outcome) => return outcome,
-            Met::Nothing(_) | Met::Foreign(_) => {
-                return Outcome::Blocked(here(Hindrance::NameChanged));
-            }
+            Met::Nothing(_) | Met::Foreign(_) => Some(here(Hindrance::NameChanged)),
         };
-        match look_at_stray(self.me, dir.fd(), false) {
+        match obstacle {
             Some(obstacle) => Outcome::Blocked(obstacle),
             None => {
                 let nobody_knows = Finding::cannot_tell(Evidence::NeverRecorded);

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::os::unix::fs::{chown, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -86,7 +86,11 @@ fn a_stray_goes_by_its_exact_name_and_no_neighbour_with_it() {
     in_cell(|| {
         let ground = ground();
         let (one, other) = (stray(&ground, "pytest-1"), stray(&ground, "pytest-2"));
+<<<<<<< ours
         fs::set_permissions(&one, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+=======
+        fs::set_permissions(&one, fs::Permissions::from_mode(0o000)).unwrap();
+>>>>>>> theirs
         let told = adopt(&ground, &one);
         assert!(matches!(told.outcome, Outcome::Removed(_)), "{told}");
         assert_eq!(ground.names(), ["pytest-2"]);
@@ -445,6 +449,44 @@ fn a_removal_that_stopped_half_way_is_finished_by_a_sweep() {
         assert!(matches!(told.outcome, Outcome::Partial(_)), "{told}");
         assert!(!stray.exists());
         assert_eq!(ground.sweep().removed(), 1);
+        assert_eq!(ground.names(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_stray_that_its_owner_has_sealed_is_told_as_one_that_may_go_and_is_given_its_mode_back_then() {
+    in_cell(|| {
+        let ground = ground();
+        let stray = stray(&ground, "stray");
+        fs::set_permissions(&stray, fs::Permissions::from_mode(0o000)).unwrap();
+        // As to anybody but root: a sealed directory cannot be opened.
+        let sealed = |call: &Call| match call {
+            Call::OpenDir { name, .. } => name == &exact("stray"),
+            _ => false,
+        };
+        let at = stray.clone();
+        let adversary = move |call: &Call, moment: Moment| {
+            let is_sealed =
+                fs::metadata(&at).is_ok_and(|meta| meta.permissions().mode() & 0o777 == 0);
+            let refused = moment == Moment::Before && sealed(call) && is_sealed;
+            refused.then_some(Err(Errno::EACCES))
+        };
+        let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+        let root = ground.over(&kernel);
+        let seen = only(root.strays(&mut |_| true).unwrap());
+        assert!(matches!(seen.outcome, Outcome::WouldRemove(_)), "{seen}");
+        assert_eq!(
+            fs::metadata(&stray).unwrap().permissions().mode() & 0o777,
+            0,
+            "that was a look"
+        );
+        let mut works = waits();
+        works.current_dir(&stray);
+        let mut works = start(works);
+        assert!(matches!(only(root.strays(&mut |_| true).unwrap()).outcome, Outcome::Kept(_)));
+        works.kill_hard().unwrap();
+        let gone = only(root.adopt(&exact("stray")).unwrap());
+        assert!(matches!(gone.outcome, Outcome::Removed(_)), "{gone}");
         assert_eq!(ground.names(), [""; 0]);
     });
 }

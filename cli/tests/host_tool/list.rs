@@ -201,7 +201,7 @@ fn completions_and_manual_pages_come_whole() {
             let script = ran(tool(["completions", shell]));
             assert_eq!(script.status.code(), Some(0));
             let text = script.lines.join("\n");
-            for word in ["dry-run", "budget", "sweep"] {
+            for word in ["dry-run", "budget", "sweep", "adopt", "interactive"] {
                 assert!(text.contains(word), "{shell} knows no {word}");
             }
             assert!(
@@ -209,7 +209,9 @@ fn completions_and_manual_pages_come_whole() {
                 "{shell} completes what is not for people"
             );
         }
-        for page in [&["man"][..], &["man", "run"], &["man", "list"], &["man", "sweep"]] {
+        for page in ["", "run", "list", "sweep", "adopt"] {
+            let page: Vec<&str> =
+                ["man", page].into_iter().filter(|word| !word.is_empty()).collect();
             let page = ran(tool(page));
             assert_eq!(page.status.code(), Some(0));
             assert!(page.lines.iter().any(|line| line.starts_with(".TH mortmain")), "{page:#?}");
