@@ -1,5 +1,6 @@
 //! The lab's command, `mortmain-lab`: its arguments, and what it does for each.
 
+mod bench;
 mod compare;
 mod exit;
 mod explore;
@@ -55,6 +56,8 @@ enum Command {
     /// Run again what `explore` has found and saved
     #[command(after_help = exit::TABLE)]
     Replay(replay::Options),
+    /// Measure what a sweep costs, beside what nobody can do without
+    Bench(bench::Options),
     /// Search the pure model of the protocol, or take a rule out of it
     #[command(after_help = exit::TABLE)]
     Model(model::Options),
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Some(role) if role == "part" => return part::main(args),
         Some(role) if role == "fault-worker" => return series::main(args),
         Some(role) if role == teller::ROLE => return teller::main(args),
+        Some(role) if role == bench::ROLE => return bench::main(args),
         _ => {}
     }
     let cli = Cli::parse();
@@ -99,6 +103,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
         Some(Command::Compare(options)) => compare::run(options, &cli.output, &interrupt),
         Some(Command::Replay(options)) => replay::run(options, &cli.output),
+        Some(Command::Bench(options)) => bench::run(options, &cli.output, &interrupt),
         Some(Command::Model(options)) => model::run(options, &cli.output, &interrupt),
         Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
         None => {

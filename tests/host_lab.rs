@@ -396,3 +396,80 @@ fn scenarios_are_listed_with_what_they_tell() {
     assert_eq!(line["name"], "commands/outlives-its-owner");
     assert!(line["about"].is_string() && line["rules"].is_array(), "{line}");
 }
+
+/// Runs a benchmark; answers its figures and what it says at the end.
+#[track_caller]
+fn bench(args: &[&str]) -> (Vec<serde_json::Value>, serde_json::Value) {
+    let args: Vec<&str> =
+        ["bench"].into_iter().chain(args.iter().copied()).chain(["--json"]).collect();
+    let (code, lines) = lab(&args);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let mut objects: Vec<serde_json::Value> =
+        lines.iter().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let verdict = objects.pop().expect("it ends with a verdict");
+    assert_eq!((&verdict["type"], &verdict["wrong"]), (&"verdict".into(), &serde_json::json!([])));
+    (objects, verdict)
+}
+
+/// Whether a benchmark can have file systems of its own here.
+fn can_bench() -> bool {
+    !without_cells() && mortmain_harness::ground::is_root("no file system can be mounted")
+}
+
+#[test]
+fn a_benchmark_tells_every_figure_beside_its_yardstick() {
+    if !can_bench() {
+        return;
+    }
+    let size = ["--claims", "20", "--leftovers", "20", "--processes", "20", "--rounds", "1"];
+    let args: Vec<&str> = ["sweep", "--on", "tmpfs"].into_iter().chain(size).collect();
+    let (figures, _) = bench(&args);
+    let named = |what: &str| {
+        let found = figures.iter().find(|figure| figure["what"] == what);
+        found.unwrap_or_else(|| panic!("no `{what}` in {figures:#?}"))
+    };
+    for (yardstick, what) in [
+        ("bare probe of the living", "sweep of the living"),
+        ("rm -rf", "sweep of the dead without scans"),
+        ("first answer without leftovers", "first answer among leftovers"),
+    ] {
+        let times = named(what)["times_wall"].as_f64().expect("it is a number");
+        let [own, other] = [what, yardstick].map(|what| named(what)["wall_us"].as_f64());
+        let exact = own.zip(other).map(|(own, other)| own / other).expect("they are numbers");
+        // The last digits are lost in JSON.
+        assert!((times / exact - 1.0).abs() < 1e-9, "{what}: {times} is not {exact}");
+        assert!(named(what)["reached"].is_boolean() && named(yardstick)["aim"].is_null());
+    }
+    assert_eq!(named("its scans, of which it made 1")["claims"], 20);
+    assert_eq!(named("one scan among 20 processes")["unit"], "scan");
+}
+
+/// Starts that are killed get ahead, without an inode to be had, and nobody who lives is harmed (b2).
+#[test]
+fn a_backlog_shrinks_by_every_start_and_the_living_stay() {
+    if !can_bench() {
+        return;
+    }
+    let size = ["--leftovers", "300", "--living", "5", "--at-once", "2", "--starts", "3"];
+    let args: Vec<&str> = ["backlog"].into_iter().chain(size).collect();
+    let (figures, _) = bench(&args);
+    let answers = figures.iter().filter(|figure| figure["unit"] == "start");
+    assert!(answers.count() >= 2, "{figures:#?}");
+    let ends = figures.iter().filter(|figure| figure["what"] == "the sweep to the end");
+    for end in ends {
+        let removed = end["claims"].as_u64().expect("it is a number");
+        assert!((1..300).contains(&removed), "the starts removed some, and not all: {end}");
+    }
+}
+
+#[test]
+fn a_benchmark_of_nothing_is_wrong_usage() {
+    for args in [
+        &["bench", "sweep", "--claims", "0"][..],
+        &["bench", "sweep", "--on", "nfs"],
+        &["bench", "backlog", "--starts", "many"],
+        &["bench"],
+    ] {
+        assert_eq!(lab(args).0, Some(2), "{args:?}");
+    }
+}

@@ -86,11 +86,7 @@ fn a_stray_goes_by_its_exact_name_and_no_neighbour_with_it() {
     in_cell(|| {
         let ground = ground();
         let (one, other) = (stray(&ground, "pytest-1"), stray(&ground, "pytest-2"));
-<<<<<<< ours
-        fs::set_permissions(&one, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-=======
         fs::set_permissions(&one, fs::Permissions::from_mode(0o000)).unwrap();
->>>>>>> theirs
         let told = adopt(&ground, &one);
         assert!(matches!(told.outcome, Outcome::Removed(_)), "{told}");
         assert_eq!(ground.names(), ["pytest-2"]);

@@ -1,0 +1,280 @@
+//! `bench backlog`: many leftovers, no room, several starts at once, each of them killed (b2).
+//!
+//! Programs start among the leftovers, some at a time, sweep beside their work, and are killed as
+//! soon as the first of them has removed something. After every such start there have to be fewer;
+//! whoever lives among the leftovers keeps its claim; and no start is to be late.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::reader::ReadErrorKind;
+use mortmain_harness::wait::Deadline;
+
+use super::ROLE;
+use super::contender::sweep;
+use super::cost::Cost;
+use super::field::{Living, dead, living};
+use super::parts::{ANSWER, REMOVED};
+use super::place::{Kind, Place};
+use super::told::{Medians, Row, Told};
+
+pub(super) const HELP: &str = "\
+Examples:
+  mortmain-lab bench backlog                       fifty thousand leftovers on each
+  mortmain-lab bench backlog --leftovers 2000      a quick look
+
+On a tmpfs every inode is taken; on ext4, in a file in memory, there is room. After every start that
+lived to its first removal there have to be fewer leftovers, and in the end none. How late the first
+answers come is told beside those of a root without leftovers.
+
+Exit codes:
+  0   nobody was harmed, and there were fewer after every start
+  1   a claim of somebody who lives is gone, there were not fewer, or (with --gate) a start was late
+  2   wrong usage
+  3   interrupted; what was measured is printed
+  70  a bug in the lab
+  77  the platform lacks what is needed";
+
+/// How much later a first answer may come among leftovers, in microseconds.
+const LATE_US: f64 = 5_000.0;
+/// Longer than a scan and a removal take on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long one of several servers is listened to before the next.
+const TURN: Duration = Duration::from_millis(5);
+
+/// What to begin with.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// How many leftovers there are
+    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
+    leftovers: u64,
+    /// How many claims of owners who live lie among them
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    living: u64,
+    /// How many programs start at once
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=64))]
+    at_once: u64,
+    /// How often they start, and are killed
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    starts: u64,
+    /// End with 1 also where a start was late
+    #[arg(long)]
+    pub(super) gate: bool,
+}
+
+impl Options {
+    /// What [`work`] reads them from.
+    pub(super) fn to_args(&self) -> Vec<String> {
+        let numbers = [self.leftovers, self.living, self.at_once, self.starts];
+        std::iter::once("backlog".into()).chain(numbers.map(|n| n.to_string())).collect()
+    }
+}
+
+/// Does all of it. It runs in a cell.
+pub(super) fn work(args: &[&str]) -> io::Result<()> {
+    let numbers: Result<Vec<u64>, _> = args.iter().map(|arg| arg.parse()).collect();
+    let numbers = numbers.map_err(io::Error::other)?;
+    let [leftovers, living, at_once, starts] = numbers[..] else {
+        return Err(io::Error::other("it was not told what to begin with"));
+    };
+    let kinds = Kind::ALL.into_iter().filter(|kind| match kind.missing() {
+        Some(why) => {
+            Told::Note(format!("nothing was done on {}: {why}", kind.name())).tell();
+            false
+        }
+        None => true,
+    });
+    let kinds: Vec<Kind> = kinds.collect();
+    let of = kinds.len() as u64 * (starts + 3);
+    for (at, kind) in kinds.into_iter().enumerate() {
+        let done = at as u64 * (starts + 3);
+        Backlog { kind, leftovers, living, at_once, starts, done, of }.work()?;
+    }
+    Told::Done.tell();
+    Ok(())
+}
+
+struct Backlog {
+    kind: Kind,
+    leftovers: u64,
+    living: u64,
+    at_once: u64,
+    starts: u64,
+    done: u64,
+    of: u64,
+}
+
+impl Backlog {
+    fn step(&mut self, now: &str) {
+        Told::At { done: self.done, of: self.of, now: now.into() }.tell();
+        self.done += 1;
+    }
+
+    fn work(mut self) -> io::Result<()> {
+        // A claim without files has four inodes; the rest is for the directories around them.
+        let inodes = (self.leftovers + self.living) * 4 + 100;
+        let inodes = (self.kind == Kind::Tmpfs).then_some(inodes);
+        let mut place = Place::mount(self.kind, self.leftovers + self.living, inodes)?;
+        let (empty, root) = (place.root()?, place.root()?);
+        self.step("leftovers are made");
+        let (_owners, whole) = self.among(&root)?;
+        if self.kind == Kind::Tmpfs {
+            take_inodes(place.path())?;
+        }
+        self.step("starts without leftovers");
+        let mut alone = Vec::new();
+        for _ in 0..self.starts {
+            alone.extend(start(&empty, self.at_once, false)?);
+        }
+        let mut among = Vec::new();
+        let mut left = count(&root)?;
+        for number in 1..=self.starts {
+            self.step("starts among leftovers");
+            if left == self.living {
+                break;
+            }
+            among.extend(start(&root, self.at_once, true)?);
+            let now = count(&root)?;
+            if now >= left {
+                Told::Wrong(format!("{now} after start {number}, and {left} before")).tell();
+            }
+            left = now;
+            unharmed(&whole);
+        }
+        self.tell(&alone, &among, left);
+        self.step("a sweep to the end");
+        let (report, swept) = sweep(&root)?;
+        unharmed(&whole);
+        let left = count(&root)?;
+        if left != self.living {
+            Told::Wrong(format!("{left} are left after a whole sweep: {report}")).tell();
+        }
+        let removed = report.removed() as u64;
+        let medians = Medians::of(&[swept.whole], removed);
+        Row::new(self.kind.name(), removed, "the sweep to the end", "claim", medians).tell();
+        Ok(())
+    }
+
+    fn tell(&self, alone: &[Cost], among: &[Cost], left: u64) {
+        let name = self.kind.name();
+        let row = |claims, what: &str, costs: &[Cost]| {
+            let row = Row::new(name, claims, what, "start", Medians::of(costs, 1));
+            Row { cpu_us: None, ..row }
+        };
+        let yardstick = row(0, "first answer without leftovers", alone);
+        let gone = self.leftovers + self.living - left;
+        let what = format!("first answer among leftovers, of which {gone} went");
+        let late = row(self.leftovers, &what, among).beside(&yardstick);
+        let reached = late.wall_us - yardstick.wall_us <= LATE_US;
+        yardstick.tell();
+        late.aiming("at most 5 ms later", reached).tell();
+    }
+
+    /// Makes leftovers, with the living spread among them.
+    fn among(&self, root: &Path) -> io::Result<(Vec<Living>, Whole)> {
+        let mut owners = Vec::new();
+        for part in 0..self.living {
+            let share = |of: u64| of * (part + 1) / self.living - of * part / self.living;
+            dead(root, share(self.leftovers), 0)?;
+            owners.push(living(root, 1, 0)?);
+        }
+        let living = owners.iter().flat_map(Living::claims);
+        let whole = living.map(|claim| Ok((claim.clone(), fs::metadata(claim)?.ino())));
+        let whole = whole.collect::<io::Result<_>>()?;
+        Ok((owners, whole))
+    }
+}
+
+/// The claims of the living, and their inodes.
+type Whole = BTreeMap<PathBuf, u64>;
+
+/// Says which claim of somebody who lives is not what it was.
+fn unharmed(whole: &Whole) {
+    for (claim, inode) in whole {
+        let parts = ["owner", "commands", "files"].map(|part| claim.join(part));
+        let is_whole = parts.iter().all(|part| part.symlink_metadata().is_ok());
+        if !is_whole || fs::metadata(claim).ok().map(|meta| meta.ino()) != Some(*inode) {
+            Told::Wrong(format!("{} is gone, and its owner lives", claim.display())).tell();
+        }
+    }
+}
+
+/// How many names there are.
+fn count(root: &Path) -> io::Result<u64> {
+    Ok(fs::read_dir(root)?.count() as u64)
+}
+
+/// Makes empty files until there is no inode for another.
+fn take_inodes(at: &Path) -> io::Result<()> {
+    let dir = at.join("taken");
+    fs::create_dir(&dir)?;
+    for number in 0_u64.. {
+        match fs::File::create(dir.join(number.to_string())) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Starts some servers at once; answers how late each said its first answer. They are killed when one
+/// of them has removed something, if that is waited for.
+fn start(root: &Path, at_once: u64, to_a_removal: bool) -> io::Result<Vec<Cost>> {
+    let mut servers = Vec::new();
+    for _ in 0..at_once {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([ROLE, "server"]).arg(root);
+        let begun = Instant::now();
+        let server = ChildGuard::spawn_with_stdin(command).map_err(io::Error::other)?;
+        servers.push((server, begun));
+    }
+    let mut answers = Vec::new();
+    let mut removed = !to_a_removal;
+    for (server, begun) in &mut servers {
+        removed |= said(server, ANSWER)?;
+        answers.push(Cost { cpu: Duration::ZERO, wall: begun.elapsed() });
+    }
+    // One of them has the leases, and it may be any.
+    let deadline = Deadline::after(PATIENCE);
+    let mut turn = (0..servers.len()).cycle();
+    while !removed {
+        // OK because there is a server at least.
+        let (server, _) = &mut servers[turn.next().unwrap_or_default()];
+        match server.lines().next_line(deadline.or_sooner(TURN), "its first removal") {
+            Ok(line) => removed = line == REMOVED,
+            Err(error) if matches!(error.kind(), ReadErrorKind::Deadline) && !deadline.passed() => {
+            }
+            Err(error) => return Err(io::Error::other(error)),
+        }
+    }
+    for (server, _) in &mut servers {
+        server.kill_hard().map_err(io::Error::other)?;
+    }
+    Ok(answers)
+}
+
+/// Waits until a server says this; answers whether it has removed something by then.
+pub(super) fn said(server: &mut ChildGuard, word: &str) -> io::Result<bool> {
+    let mut removed = false;
+    loop {
+        let line = server.lines().next_line(Deadline::after(PATIENCE), word);
+        let line = line.map_err(io::Error::other)?;
+        removed |= line == REMOVED;
+        if line == word {
+            return Ok(removed);
+        }
+    }
+}
