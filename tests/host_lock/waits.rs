@@ -5,24 +5,27 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use mortmain::ErrorKind;
+use mortmain::{Error, ErrorKind, FileLock};
 
 use crate::support::{error_of, file_of, holder, in_cell, is_free, lock_at, soon, stranger};
 
 /// Long enough for a few questions.
 const SHORT: Duration = Duration::from_millis(50);
 
+/// What comes of a wait of a short time, on a thread of its own, so that one that goes on for ever
+/// fails the test instead of holding it up.
+#[track_caller]
+fn after_a_short_wait(lock: FileLock) -> Result<(), Error> {
+    let (tell, told) = channel();
+    let _waits = thread::spawn(move || tell.send(lock.lock_timeout(SHORT).map(drop)));
+    told.recv_timeout(soon().limit()).expect("it waits for ever")
+}
+
 #[test]
 fn a_wait_ends_with_its_time_and_names_the_holder() {
     in_cell(|path| {
         let mut holder = holder(path);
-        let lock = lock_at(path);
-        let (tell, told) = channel();
-        // A thread of its own, so that one that waits fails the test instead of holding it up.
-        let waits = thread::spawn(move || tell.send(lock.lock_timeout(SHORT).map(drop)));
-        let answer = told.recv_timeout(soon().limit()).expect("it waits for ever");
-        waits.join().unwrap().unwrap();
-        let (kind, said) = error_of(answer);
+        let (kind, said) = error_of(after_a_short_wait(lock_at(path)));
         assert_eq!(kind, ErrorKind::TimedOut);
         let expected = format!(
             "cannot lock {}: not within 50ms: it is held by {} `mortmain-lab`; wait longer, or end \
@@ -41,11 +44,11 @@ fn a_wait_ends_with_its_time_and_names_the_holder() {
 fn a_wait_behind_a_thread_of_the_same_process_says_so() {
     in_cell(|path| {
         let _guard = lock_at(path).lock().unwrap();
-        let (kind, said) = error_of(lock_at(path).lock_timeout(SHORT));
+        let (kind, said) = error_of(after_a_short_wait(lock_at(path)));
         assert_eq!(kind, ErrorKind::TimedOut);
         assert!(said.contains("threads of this process wait for it, or hold it"), "{said}");
         // To those of another table it is held by a process.
-        let (_, said) = error_of(stranger(path).lock_timeout(SHORT));
+        let (_, said) = error_of(after_a_short_wait(stranger(path)));
         assert!(said.contains(&format!("it is held by {} `", std::process::id())), "{said}");
     });
 }

@@ -27,6 +27,7 @@ mod host;
 mod name;
 mod sought;
 mod types;
+pub mod windows;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
