@@ -5,6 +5,7 @@
 //!
 //! It deliberately does not reap: a process that is waited for may be anybody's child.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
@@ -12,6 +13,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,13 +31,15 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The deadline that passes after `limit` from now.
+    /// The deadline that passes after `limit` from now, or sooner where the [`patience`] of this
+    /// process is less.
     ///
     /// # Panics
     ///
     /// When `limit` reaches beyond what the clock can count, which is centuries.
     #[must_use]
     pub fn after(limit: Duration) -> Self {
+        let limit = limit.min(patience());
         Self { at: Instant::now() + limit, limit }
     }
 
@@ -69,6 +73,24 @@ impl Deadline {
         let other = Self::after(limit);
         if other.at < self.at { other } else { self }
     }
+}
+
+/// The variable of the environment that bounds every wait, in milliseconds.
+///
+/// Deadlines are generous, for loaded machines. Who runs a test again that took a moment, and expects it
+/// to fail this time, need not wait for all of them.
+pub const PATIENCE: &str = "MORTMAIN_PATIENCE_MILLIS";
+
+/// The longest that anything is waited for in this process: by default, for ever.
+#[must_use]
+pub fn patience() -> Duration {
+    static TOLD: OnceLock<Duration> = OnceLock::new();
+    *TOLD.get_or_init(|| patience_of(env::var(PATIENCE).ok().as_deref()))
+}
+
+/// What the variable says; nothing, and what is no number, bounds nothing.
+fn patience_of(told: Option<&str>) -> Duration {
+    told.and_then(|told| told.parse().ok()).map_or(Duration::MAX, Duration::from_millis)
 }
 
 /// Why a wait ended without what it waited for.
@@ -345,4 +367,16 @@ fn list(dir: &Path) -> io::Result<Vec<String>> {
         .collect::<io::Result<Vec<_>>>()?;
     names.sort_unstable();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_is_for_ever_unless_a_number_is_told() {
+        assert_eq!(patience_of(None), Duration::MAX);
+        assert_eq!(patience_of(Some("soon")), Duration::MAX);
+        assert_eq!(patience_of(Some("1500")), Duration::from_millis(1500));
+    }
 }
