@@ -7,6 +7,7 @@ mod explore;
 mod faults;
 mod interrupt;
 mod model;
+mod mutate;
 mod output;
 mod replay;
 mod sample;
@@ -64,6 +65,9 @@ enum Command {
     /// Tell stories with real processes, and look at what is true in them
     #[command(after_help = exit::TABLE)]
     Scenario(scenario::Options),
+    /// Change the implementation one place at a time, and look for tests that notice
+    #[command(disable_help_flag = true)]
+    Mutate(mutate::Options),
 }
 
 /// Processes of the simulated kernel allocate in arenas of their own, so that a kill leaks nothing.
@@ -106,6 +110,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Bench(options)) => bench::run(options, &cli.output, &interrupt),
         Some(Command::Model(options)) => model::run(options, &cli.output, &interrupt),
         Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
+        Some(Command::Mutate(options)) => Err(mutate::run(options)),
         None => {
             let explored = explore::run(&explore::Options::gate(), &cli.output, &interrupt)?;
             let failing = explore::run(&explore::Options::failing(), &cli.output, &interrupt)?;

@@ -4,7 +4,7 @@
 //! check edit, build, search, undo. Quick suites come first; the first killer ends the
 //! search.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -86,6 +86,7 @@ pub(crate) fn in_copy(
             jobs: options.shared.jobs,
             timeout: options.shared.timeout,
             order: RefCell::new(None),
+            patience: Cell::new(None),
         },
         interrupt: &interrupt,
         progress: Progress::new(selected.len(), options.shared.verbose),
@@ -94,7 +95,7 @@ pub(crate) fn in_copy(
 }
 
 /// The removals that the command line asks for.
-fn select<'a>(
+pub(crate) fn select<'a>(
     removals: &'a [Removal],
     options: &AblateOptions,
 ) -> anyhow::Result<Vec<&'a Removal>> {

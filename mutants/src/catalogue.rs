@@ -16,6 +16,10 @@
 //! ]
 //! ```
 //!
+//! An id that begins with `canary-` belongs to no check. It is an edit that breaks the whole thing, and
+//! that tests must notice however they are written; it gives its own `file` and `why`. A run that does
+//! not catch its canaries says nothing about the checks either.
+//!
 //! `file` is the check's own if it is not given. A text is looked for between the
 //! check and the end of the item around it, where the first place counts; a text that
 //! is not there must stand exactly once in the file.
@@ -66,6 +70,8 @@ pub(crate) enum How {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
+    /// The reason, of a canary.
+    why: Option<String>,
     file: Option<PathBuf>,
     replace: Option<String>,
     with: Option<String>,
@@ -174,6 +180,15 @@ fn plan_texts(
             }
         }
     }
+    let canaries: Vec<String> =
+        entries.keys().filter(|id| id.starts_with(CANARY)).cloned().collect();
+    for id in canaries {
+        let planned = entries.remove(&id).ok_or_else(String::new);
+        match planned.and_then(|entry| canary(sources, &id, entry)) {
+            Ok(removal) => removals.push(removal),
+            Err(problem) => problems.push(format!("{PATH}: {id}: {problem}")),
+        }
+    }
     for id in entries.keys().filter(|id| !ids.contains_key(*id)) {
         problems.push(format!("{PATH}: {id}: no such check in the source"));
     }
@@ -189,6 +204,27 @@ fn plan_texts(
     }
 }
 
+/// What the id of an edit begins with that belongs to no check.
+const CANARY: &str = "canary-";
+
+/// An edit that belongs to no check, told by the place of its first change.
+fn canary(
+    sources: &BTreeMap<PathBuf, String>,
+    id: &str,
+    mut entry: Entry,
+) -> Result<Removal, String> {
+    let why = entry.why.take().filter(|why| !why.trim().is_empty());
+    let why = why.ok_or("a canary gives its reason, `why`")?;
+    let file = entry.file.clone().ok_or("a canary gives its `file`")?;
+    let check = Check { id: id.to_owned(), why, line: 1, scope: 0..0, target: None };
+    let mut removal = remove(sources, &file, &check, Some(entry))?;
+    let first = removal.edits.get(&file).and_then(|edits| edits.first());
+    if let (Some(edit), Some(text)) = (first, sources.get(&file)) {
+        removal.check.line = text[..edit.range.start].matches('\n').count() + 1;
+    }
+    Ok(removal)
+}
+
 fn remove(
     sources: &BTreeMap<PathBuf, String>,
     file: &Path,
@@ -197,6 +233,9 @@ fn remove(
 ) -> Result<Removal, String> {
     let mut edits: BTreeMap<PathBuf, Vec<Edit>> = BTreeMap::new();
     let how = if let Some(entry) = entry {
+        if entry.why.is_some() {
+            return Err("the reason of a check stands in its comment".to_owned());
+        }
         let wanted = entry.into_edits()?;
         for edit in &wanted {
             let path = edit.file.clone().unwrap_or_else(|| file.to_owned());
@@ -231,7 +270,7 @@ fn remove(
 
 impl Entry {
     fn into_edits(self) -> Result<Vec<EntryEdit>, String> {
-        let Entry { file, replace, with, mut edits } = self;
+        let Entry { why: _, file, replace, with, mut edits } = self;
         match (replace, with) {
             (Some(replace), Some(with)) if edits.is_empty() => {
                 edits.push(EntryEdit { file, replace, with })
@@ -387,6 +426,34 @@ fn third() {
         assert!(problem(SOURCE, overlap).contains("overlap"));
         let broken = SOURCE.replace("lock();", "lock(;");
         assert!(problem(&broken, "").starts_with("a/src/lib.rs: "));
+    }
+
+    #[test]
+    fn a_canary_stands_alone() {
+        let canary =
+            "[canary-open]\nwhy = 'w'\nfile = 'a/src/lib.rs'\nreplace = 'lock();'\nwith = ''";
+        let plan = plan_one(SOURCE, canary).unwrap();
+        let ids: Vec<&str> = plan.iter().map(|removal| &*removal.check.id).collect();
+        assert_eq!(ids, ["a9-flag", "a10-guard", "canary-open"]);
+        assert_eq!((plan[2].check.line, plan[2].check.rule()), (12, "canary"));
+        assert_eq!(text(&plan[2]), SOURCE.replace("lock();", ""));
+        for (left_out, told) in [("why = 'w'\n", "`why`"), ("file = 'a/src/lib.rs'\n", "`file`")] {
+            assert!(problem(SOURCE, &canary.replace(left_out, "")).contains(told));
+        }
+        let stray = "[a9-flag]\nwhy = 'w'\nreplace = 'open'\nwith = ''";
+        assert!(problem(SOURCE, stray).contains("in its comment"));
+        let twice = canary.replace("lock();", "open(");
+        assert!(problem(SOURCE, &twice).contains("3 times"));
+    }
+
+    /// That those who look for holes would see one.
+    #[test]
+    fn this_repository_has_its_canaries() {
+        let catalogue = include_str!("../checks.toml");
+        let entries: BTreeMap<String, Entry> = toml::from_str(catalogue).unwrap();
+        for canary in ["canary-cannot-tell-is-gone", "canary-start-without-sweep"] {
+            assert!(entries.contains_key(canary), "{canary} has left mutants/checks.toml");
+        }
     }
 
     #[test]

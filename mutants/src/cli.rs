@@ -85,7 +85,7 @@ pub(crate) struct AblateOptions {
 }
 
 /// What every command can be told.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Shared {
     /// Manifest of the workspace [default: the one around the current directory]
     #[arg(long, value_name = "PATH", help_heading = "Selection")]
@@ -128,6 +128,14 @@ pub(crate) struct Shared {
 pub(crate) struct MutateOptions {
     #[command(subcommand)]
     pub(crate) command: Option<MutateCommand>,
+
+    /// Prove this named check, as `prove` does; may be given more than once
+    #[arg(long = "check", value_name = "ID", help_heading = "Selection")]
+    pub(crate) checks: Vec<String>,
+
+    /// Prove the named checks of this rule, such as l3; may be given more than once
+    #[arg(long = "rule", value_name = "RULE", help_heading = "Selection")]
+    pub(crate) rules: Vec<String>,
 
     /// Mutate this package; may be given more than once [default: as cargo's]
     #[arg(short, long = "package", value_name = "NAME", help_heading = "Selection")]

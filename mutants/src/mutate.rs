@@ -4,7 +4,7 @@
 //! which test comes by which mutant, and show each mutant to those tests only. What a run found out
 //! about the compiler and the tests is kept for the next (`state`).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -12,7 +12,9 @@ use anyhow::Context as _;
 
 use crate::ablate::begin;
 use crate::builder::{Builder, TestBinaries};
-use crate::cli::{CompareOptions, MutateCommand, MutateOptions, ShowOptions};
+use crate::cli::{
+    AblateOptions, CompareOptions, MutateCommand, MutateOptions, ProveOptions, ShowOptions,
+};
 use crate::compare;
 use crate::confine::Confinement;
 use crate::equivalents::{self, Equivalents};
@@ -22,6 +24,7 @@ use crate::hunt::{Hunter, Prey, Rules};
 use crate::interrupt::Interrupt;
 use crate::mutant::{Mutant, Plan};
 use crate::progress::Progress;
+use crate::prove;
 use crate::reach::Listener;
 use crate::record::{self, Ordered};
 use crate::run::Runner;
@@ -32,6 +35,9 @@ use crate::tree::Scratch;
 use crate::workspace::Workspace;
 
 pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
+    if !(options.checks.is_empty() && options.rules.is_empty()) {
+        return prove::prove(&named_checks(options));
+    }
     begin(&options.shared)?;
     match &options.command {
         Some(MutateCommand::Show(options)) => return show(options),
@@ -77,11 +83,27 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
             jobs: options.shared.jobs,
             timeout: options.shared.timeout,
             order: RefCell::new(None),
+            patience: Cell::new(None),
         },
         interrupt: &interrupt,
         progress: Progress::new(selected.len(), options.shared.verbose),
     };
     run.all(&selected, &mut state)
+}
+
+/// The options of `prove` for named checks.
+fn named_checks(options: &MutateOptions) -> ProveOptions {
+    ProveOptions {
+        stories: Vec::new(),
+        bless: false,
+        common: AblateOptions {
+            checks: options.checks.clone(),
+            rules: options.rules.clone(),
+            list: options.list,
+            fail_fast: false,
+            shared: options.shared.clone(),
+        },
+    }
 }
 
 /// The packages that are mutated.

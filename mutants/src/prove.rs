@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::ablate::{Run, Timed, begin, in_copy, last_lines};
+use crate::ablate::{Run, Timed, begin, in_copy, last_lines, select};
 use crate::builder::{BinaryId, Build, CompilerError, Failure, TestBinaries};
 use crate::catalogue::{self, Removal};
 use crate::cli::ProveOptions;
@@ -38,6 +38,12 @@ use crate::workspace::Workspace;
 /// How often the build is tried again without those that the compiler refuses.
 const ROUNDS_MAX: usize = 12;
 
+/// A test that is to fail may wait so many times as long as it takes to pass …
+const PATIENCE_FACTOR: u32 = 10;
+
+/// … but that long at least.
+const PATIENCE_MIN: Duration = Duration::from_secs(4);
+
 /// The longest that one test may take by itself.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
@@ -47,7 +53,7 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
     let workspace = Workspace::find(common.shared.manifest_path.as_deref())?;
     if common.list {
         let removals = catalogue::plan(&workspace, &workspace.root)?;
-        report::list(&removals.iter().collect::<Vec<_>>(), common.shared.json)?;
+        report::list(&select(&removals, common)?, common.shared.json)?;
         return Ok(Exit::Proved);
     }
     let killed_by = killed_by::read(&workspace.root)?;
@@ -60,7 +66,7 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
             sources,
             killed_by,
             shown,
-            controlled: BTreeSet::new(),
+            controlled: BTreeMap::new(),
             records: None,
             timed: None,
             run,
@@ -89,8 +95,8 @@ struct Prover<'a> {
     killed_by: KilledBy,
     /// What showed the rules of the stories the last time.
     shown: Shown,
-    /// Tests that passed with all checks in place.
-    controlled: BTreeSet<Named>,
+    /// Tests that passed with all checks in place, and how long they took.
+    controlled: BTreeMap<Named, Duration>,
     /// All tests, with the removals that they come by, once they were needed.
     records: Option<Vec<TestRecord>>,
     /// All suites with their usual times, once they were needed.
@@ -274,6 +280,9 @@ impl Prover<'_> {
 
     /// Asks one test: it has to fail, to pass with the check in place, and to fail again. Nothing if
     /// it does otherwise.
+    ///
+    /// Without the check it may wait for what never comes, as long as the machine might need. With the
+    /// check in place it shows how long it needs, and gets little more.
     fn ask(
         &mut self,
         named: &Named,
@@ -281,39 +290,99 @@ impl Prover<'_> {
         number: u32,
         binaries: &TestBinaries,
     ) -> anyhow::Result<Option<Verdict>> {
-        self.activate(number)?;
-        let first = self.run.runner.run_alone(binaries, suite, &named.test, TEST_LIMIT)?;
-        let (killer, log) = match first {
+        let usual = match self.usual(named, suite, binaries)? {
+            Ok(usual) => usual,
+            Err(verdict) => return Ok(verdict),
+        };
+        let patience = usual.saturating_mul(PATIENCE_FACTOR).max(PATIENCE_MIN);
+        let hurried = self.ask_within(Some(patience), suite, &named.test, number, binaries)?;
+        if hurried.is_some() {
+            return Ok(hurried);
+        }
+        self.ask_within(None, suite, &named.test, number, binaries)
+    }
+
+    /// How long a test takes with all checks in place; the verdict if it does not pass, which may be
+    /// none.
+    fn usual(
+        &mut self,
+        named: &Named,
+        suite: &Suite,
+        binaries: &TestBinaries,
+    ) -> anyhow::Result<Result<Duration, Option<Verdict>>> {
+        if let Some(usual) = self.controlled.get(named) {
+            return Ok(Ok(*usual));
+        }
+        match self.alone(runtime::NONE, suite, &named.test, binaries)? {
+            Alone::Passed(usual) => {
+                self.controlled.insert(named.clone(), usual);
+                Ok(Ok(usual))
+            }
+            Alone::Interrupted => Ok(Err(Some(Verdict::Interrupted))),
+            Alone::TimedOut => Ok(Err(None)),
+            Alone::Failed(_, log) => {
+                let (test, binary, log) = (&named.test, &named.binary, last_lines(&log));
+                let message = format!("{test} of {binary} fails with all checks in place\n{log}");
+                Err(Stop::new(Exit::BaselineFails, message).into())
+            }
+        }
+    }
+
+    /// Runs a test with a removal on, where it ran into the end of its patience with all checks in
+    /// place, and with the removal on again.
+    fn ask_within(
+        &mut self,
+        patience: Option<Duration>,
+        suite: &Suite,
+        test: &str,
+        number: u32,
+        binaries: &TestBinaries,
+    ) -> anyhow::Result<Option<Verdict>> {
+        self.run.runner.patience.set(patience);
+        let verdict = self.on_off_on(patience, suite, test, number, binaries);
+        self.run.runner.patience.set(None);
+        verdict
+    }
+
+    fn on_off_on(
+        &mut self,
+        patience: Option<Duration>,
+        suite: &Suite,
+        test: &str,
+        number: u32,
+        binaries: &TestBinaries,
+    ) -> anyhow::Result<Option<Verdict>> {
+        let begun = Instant::now();
+        let (killer, log) = match self.alone(number, suite, test, binaries)? {
             Alone::Failed(killer, log) => (killer, log),
             Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
             Alone::Passed(_) | Alone::TimedOut => return Ok(None),
         };
-        if !self.controlled.contains(named) {
-            self.activate(runtime::NONE)?;
-            match self.run.runner.run_alone(binaries, suite, &named.test, TEST_LIMIT)? {
-                Alone::Passed(_) => {
-                    self.controlled.insert(named.clone());
-                }
+        // Had it waited longer, it might have passed: so it must with all checks in place.
+        if patience.is_some_and(|patience| begun.elapsed() >= patience) {
+            match self.alone(runtime::NONE, suite, test, binaries)? {
+                Alone::Passed(_) => {}
                 Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
-                Alone::Failed(_, log) => {
-                    let message = format!(
-                        "{} of {} fails with all checks in place\n{}",
-                        named.test,
-                        named.binary,
-                        last_lines(&log)
-                    );
-                    return Err(Stop::new(Exit::BaselineFails, message).into());
-                }
-                Alone::TimedOut => return Ok(None),
+                Alone::Failed(..) | Alone::TimedOut => return Ok(None),
             }
         }
-        self.activate(number)?;
-        let again = self.run.runner.run_alone(binaries, suite, &named.test, TEST_LIMIT)?;
-        Ok(match again {
+        Ok(match self.alone(number, suite, test, binaries)? {
             Alone::Failed(..) => Some(self.proved(&killer, &log)?),
             Alone::Interrupted => Some(Verdict::Interrupted),
             Alone::Passed(_) | Alone::TimedOut => None,
         })
+    }
+
+    /// Runs a test by itself, with a removal on, or none.
+    fn alone(
+        &self,
+        number: u32,
+        suite: &Suite,
+        test: &str,
+        binaries: &TestBinaries,
+    ) -> anyhow::Result<Alone> {
+        self.activate(number)?;
+        self.run.runner.run_alone(binaries, suite, test, TEST_LIMIT)
     }
 
     fn proved(&self, killer: &Killer, log: &str) -> anyhow::Result<Verdict> {
@@ -384,10 +453,10 @@ impl Prover<'_> {
         self.activate(runtime::NONE)?;
         for id in ids {
             if let Some((named, suite)) = self.named(id, binaries)
-                && let Alone::Passed(_) =
+                && let Alone::Passed(usual) =
                     self.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT)?
             {
-                self.controlled.insert(named);
+                self.controlled.insert(named, usual);
             }
         }
         Ok(())
@@ -408,7 +477,7 @@ impl Prover<'_> {
     /// By the test that noticed the last time; nothing if it does not.
     fn apart_by_name(&mut self, removal: &Removal) -> anyhow::Result<Option<Verdict>> {
         let id = &removal.check.id;
-        if !self.killed_by.get(id).is_some_and(|named| self.controlled.contains(named)) {
+        if !self.killed_by.get(id).is_some_and(|named| self.controlled.contains_key(named)) {
             return Ok(None);
         }
         let verdict = self.in_its_build(removal, |prover, binaries| {

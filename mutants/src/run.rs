@@ -8,7 +8,7 @@
 //! * A time-out never proves anything, also beside a failure.
 //! * What a test prints decides nothing: its exit code alone, run by itself, does.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Command;
@@ -76,6 +76,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) timeout: Duration,
     /// What is switched on, in a build that has switches.
     pub(crate) order: RefCell<Option<Order>>,
+    /// The longest that a test may wait for any one thing, where it is to be cut short.
+    pub(crate) patience: Cell<Option<Duration>>,
 }
 
 /// How a run of several tests ended.
@@ -301,6 +303,9 @@ impl Runner<'_> {
             .env_remove("TMPDIR");
         if let Some(order) = &*self.order.borrow() {
             command.env(runtime::VARIABLE, order.line());
+        }
+        if let Some(patience) = self.patience.get() {
+            command.env("MORTMAIN_PATIENCE_MILLIS", patience.as_millis().to_string());
         }
         for (name, path) in &binary.programs {
             command.env(format!("CARGO_BIN_EXE_{name}"), path);

@@ -157,6 +157,8 @@ mod starts_cargo {
         );
         assert_eq!(finished.code, Some(0));
         assert_eq!(finished.stderr, "");
+        let same = fixture.run("mutate", &["--list", "--rule=a1", "--check=a4-strict"]);
+        assert_eq!(same.stdout, finished.stdout, "both commands know the named checks");
     }
 
     #[test]
