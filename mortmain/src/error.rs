@@ -294,6 +294,18 @@ mod tests {
         );
     }
 
+    #[test]
+    fn an_error_tells_its_parts() {
+        use core::error::Error as _;
+        let path = PathBytes(b"/srv/t".to_vec());
+        let failed = Error::system("sweep", &path, Errno::EACCES);
+        assert_eq!((failed.operation(), failed.path()), ("sweep", &path));
+        let source = failed.source().expect("a system call failed");
+        assert_eq!(source.downcast_ref::<Errno>(), Some(&Errno::EACCES));
+        let refused = Error::because(ErrorKind::Closed, "use", &path, "it was given up".into());
+        assert!(refused.source().is_none());
+    }
+
     #[cfg(feature = "host")]
     #[test]
     fn the_number_survives_in_an_io_error() {

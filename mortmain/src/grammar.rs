@@ -261,6 +261,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_told_of_a_name_is_its_text() {
+        let random = Random::parse(b"abcdefghij27").expect("twelve of the alphabet");
+        assert_eq!(alloc::format!("{random} {random:?}"), "abcdefghij27 abcdefghij27");
+        assert_eq!(prefix("foo").text(), "foo");
+        assert_eq!(alloc::format!("{}", prefix("foo")), "foo");
+        let words = [Place::Staging, Place::Published, Place::Tombstone].map(Place::word);
+        assert_eq!(words, ["staging", "claim", "tombstone"]);
+    }
+
+    #[test]
     fn names_are_read_exactly() {
         check("foo", b"foo-abcdefghij27", Some(Place::Published));
         check("foo", b".foo-abcdefghij27.new", Some(Place::Staging));

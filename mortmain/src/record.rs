@@ -327,6 +327,18 @@ mod tests {
         assert_eq!(decode_owner(&[b'A'; 300]), None);
     }
 
+    #[test]
+    fn a_program_with_a_longer_name_than_a_kernel_keeps_is_damage() {
+        let mut bytes = alloc::vec![0; OWNER_BYTES + PROGRAM_BYTES_MAX];
+        let longest = OwnerRecord { program: alloc::vec![b'x'; PROGRAM_BYTES_MAX], ..owner() };
+        let text = encode_owner(&longest).expect("ticks fit");
+        unbase64(&text, &mut bytes).expect("what was written is read");
+        bytes.push(b'x');
+        let mut text = alloc::vec![0; (bytes.len() * 4).div_ceil(3)];
+        base64(&bytes, &mut text);
+        assert_eq!(decode_owner(&text), None);
+    }
+
     proptest! {
         #[test]
         fn any_text_decodes_without_panic(text in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -145,6 +145,19 @@ mod tests {
     }
 
     #[test]
+    fn a_longer_last_component_is_another_name() {
+        check(b"/tmp/t-baaaaaaaaaa2x", &[], &[]);
+        check(b"/tmp/t-baaaaaaaaaa2/", &[1], &[1]);
+    }
+
+    #[test]
+    fn all_that_are_sought_count() {
+        assert_eq!(sought().len(), 3);
+        assert!(!sought().is_empty());
+        assert!(Sought::new(&[]).is_empty());
+    }
+
+    #[test]
     fn a_path_that_ends_at_a_claim_is_not_below_it() {
         check(b"/tmp/t-baaaaaaaaaa2", &[], &[1]);
         check(b"/t-baaaaaaaaaa2", &[], &[1]);

@@ -271,3 +271,59 @@ pub struct Uses {
     /// the file system.
     pub uids: Vec<u32>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_word() {
+        let kinds = [Kind::Dir, Kind::File, Kind::Link, Kind::Other, Kind::Unknown];
+        assert_eq!(
+            kinds.map(Kind::word),
+            [
+                "a directory",
+                "a file",
+                "a symbolic link",
+                "a FIFO, a socket or a device",
+                "of unknown kind",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_inode_is_told_by_its_device_and_its_number() {
+        let stat = Stat { dev: 1, ino: 2, kind: Kind::Dir, mode: 0o700, uid: 3 };
+        assert!(stat.same_inode(&Stat { kind: Kind::File, mode: 0, uid: 4, ..stat }));
+        assert!(!stat.same_inode(&Stat { dev: 5, ..stat }));
+        assert!(!stat.same_inode(&Stat { ino: 5, ..stat }));
+    }
+
+    #[test]
+    fn process_numbers_count_within_one_boot_and_one_pid_namespace() {
+        let home = Home { boot: [1; 16], pid_ns: 2, time_ns: 3 };
+        assert!(home.same_processes(&Home { time_ns: 4, ..home }));
+        assert!(!home.same_processes(&Home { boot: [4; 16], ..home }));
+        assert!(!home.same_processes(&Home { pid_ns: 4, ..home }));
+    }
+
+    #[test]
+    fn a_process_has_ended_when_its_last_thread_has() {
+        let ended = |zombie, threads| {
+            let program = Vec::new();
+            Process { start_ticks: 1, group: Pid(2), zombie, threads, program }.ended()
+        };
+        assert!(ended(true, 1));
+        assert!(!ended(true, 2), "the others run on and write");
+        assert!(!ended(false, 1));
+    }
+
+    #[test]
+    fn an_ending_is_what_a_shell_reports() {
+        assert!(Ending::Exited(0).success());
+        assert!(!Ending::Exited(1).success());
+        assert!(!Ending::Killed(9).success());
+        assert_eq!(Ending::Exited(3).code(), 3);
+        assert_eq!(Ending::Killed(9).code(), 137);
+    }
+}

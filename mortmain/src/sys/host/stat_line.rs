@@ -106,6 +106,18 @@ mod tests {
         )
     }
 
+    #[test]
+    fn a_thread_of_the_kernels_own_is_told_by_its_flag() {
+        let own = line("kworker/0:1", "I", "0", "1", "26");
+        let of_kernel = |flags: u32| {
+            let line = own.replace("4194560", &format!("{flags}"));
+            StatLine::parse(line.as_bytes()).expect("a line of the kernel's is read").of_kernel()
+        };
+        assert!(of_kernel(PF_KTHREAD));
+        assert!(of_kernel(PF_KTHREAD | 0x0400_0000));
+        assert!(!of_kernel(0x0040_0100), "a program's usual flags");
+    }
+
     #[track_caller]
     fn check(name: &str, program: &[u8]) {
         let line = line(name, "S", "77", "3", "81579");
