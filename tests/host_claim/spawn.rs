@@ -5,6 +5,7 @@ use std::io::{PipeReader, PipeWriter};
 use std::os::unix::process::CommandExt;
 use std::process::Command as StdCommand;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use mortmain::sys::{
     Answer, ChildIdentity, ChildKernel, Errno, Handle, Host, HostChild, HostProgram, IdName, Name,
@@ -40,6 +41,53 @@ fn a_command_leads_a_group_of_its_own_and_has_said_who_it_is() {
         assert_eq!(owner.process.boot, id.process.boot);
         assert_eq!(owner.claim.expect("it is an owner's").random, claim.random().to_string());
         script.child.end().unwrap();
+    });
+}
+
+#[test]
+fn the_output_of_a_command_is_collected_with_its_end() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let script = "cat; echo out; echo error >&2; exit 3";
+        // The claim's own, which ends with the cell; the guard does not know how to start in a claim.
+        let collect = mortmain::Command::output;
+        let mut command = claim.command("sh");
+        command.args(["-c", script]);
+        let output = collect(&mut command).unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        assert_eq!((&*output.stdout, &*output.stderr), (&b"out\n"[..], &b"error\n"[..]));
+
+        // What was set before stays: here it goes to a pipe of the test's.
+        let (mut ours, theirs) = std::io::pipe().unwrap();
+        let mut command = claim.command("sh");
+        command.args(["-c", script]).stdout(theirs);
+        let output = collect(&mut command).unwrap();
+        assert_eq!((&*output.stdout, &*output.stderr), (&b""[..], &b"error\n"[..]));
+        drop(command);
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut ours, &mut text).unwrap();
+        assert_eq!(text, "out\n");
+        closes(claim);
+    });
+}
+
+#[test]
+fn the_end_of_a_command_is_seen_without_waiting_for_it() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let mut script = Script::start(&claim, RUNS_ON);
+        script.says("its line");
+        assert_eq!(script.child.try_wait().unwrap(), None, "it runs on");
+        assert_eq!(script.child.wait_timeout(Duration::from_millis(1)).unwrap(), None);
+        script.child.end().unwrap();
+
+        let mut child = claim.command("false").spawn().unwrap();
+        let ended = child.wait_timeout(soon().remaining()).unwrap().expect("it ends soon");
+        assert_eq!(ended.code(), Some(1));
+        assert_eq!(child.try_wait().unwrap(), Some(ended), "it has ended for good");
+        closes(claim);
     });
 }
 
