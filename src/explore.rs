@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
-use crate::{replay, sample};
+use crate::{replay, sample, series};
 
 /// What to explore.
 #[derive(Args, Clone, Debug)]
@@ -73,6 +73,8 @@ pub(crate) enum Engine {
     Sticky,
     /// By precedence, which changes now and then
     Pct,
+    /// Sticky ones, with a kill and every error, once and for ever, at every step of each
+    Series,
 }
 
 /// Below the directory that builds go to, in which nobody looks for anything of value.
@@ -163,12 +165,16 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     }
     let case = options.case();
     let what = describe(&case);
+    if options.engine == Engine::Series {
+        let work = series::Work { case, what: &what, save: &options.save };
+        return series::run(&options.drawn, &work, output, interrupt);
+    }
     if let Some(strategy) = options.drawn.strategy(options.engine) {
         let work = sample::Work { case, what: &what, strategy, save: &options.save };
         return sample::run(&options.drawn, &work, output, interrupt);
     }
     if let Some(option) = options.drawn.given() {
-        writeln!(io::stderr(), "{option} is of no use without --engine random, sticky or pct")?;
+        writeln!(io::stderr(), "{option} is of no use without another --engine")?;
         return Ok(Exit::Usage);
     }
     let progress = output.progress("explore");

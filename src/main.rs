@@ -12,6 +12,7 @@ mod output;
 mod replay;
 mod sample;
 mod scenario;
+mod series;
 mod stories;
 mod workers;
 
@@ -21,7 +22,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use mortmain_harness::scenario::runner as teller;
-use mortmain_harness::{ArenaAllocator, actor, cell, part, series};
+use mortmain_harness::series as faults_of;
+use mortmain_harness::{ArenaAllocator, actor, cell, part};
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -81,7 +83,7 @@ fn main() -> ExitCode {
         Some(role) if role == "cell" => return cell::main(args),
         Some(role) if role == "actor" => return actor::main(args),
         Some(role) if role == "part" => return part::main(args),
-        Some(role) if role == "fault-worker" => return series::main(args),
+        Some(role) if role == "fault-worker" => return faults_of::main(args),
         Some(role) if role == teller::ROLE => return teller::main(args),
         Some(role) if role == bench::ROLE => return bench::main(args),
         _ => {}

@@ -22,7 +22,7 @@ pub(crate) struct Options {
     /// What schedules are drawn from; the same seed draws the same [default: 1]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// How many schedules are drawn [default: 10000]
+    /// How many schedules are drawn [default: 10000; of a series 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
     /// Draw this one alone, from 0
@@ -38,13 +38,14 @@ pub(crate) struct Options {
 
 const SEED: u64 = 1;
 const ITERATIONS: u64 = 10_000;
+const BASES: u64 = 10;
 const DEPTH: u32 = 3;
 
 impl Options {
     /// How schedules are drawn, if they are.
     pub(crate) fn strategy(&self, engine: Engine) -> Option<Strategy> {
         match engine {
-            Engine::Exhaustive => None,
+            Engine::Exhaustive | Engine::Series => None,
             Engine::Random => Some(Strategy::Random),
             Engine::Sticky => Some(Strategy::Sticky),
             Engine::Pct => Some(Strategy::Pct { depth: self.depth.unwrap_or(DEPTH) }),
@@ -61,6 +62,17 @@ impl Options {
             (self.depth.is_some(), "--depth"),
         ];
         given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
+    }
+
+    /// Seed and number of schedules, with defaults of their own for a series.
+    pub(crate) fn bases(&self) -> (u64, u64) {
+        (self.seed.unwrap_or(SEED), self.iterations.unwrap_or(BASES))
+    }
+
+    /// One of the options that a series has no use for.
+    pub(crate) fn given_for_samples(&self) -> Option<&'static str> {
+        let seedless = Options { seed: None, iterations: None, ..self.clone() };
+        seedless.given()
     }
 
     fn sampling(&self, strategy: Strategy) -> Sampling {
@@ -139,7 +151,7 @@ pub(crate) fn run(
 }
 
 /// The command that finds the shortest run of the same kind.
-fn shortest(case: &Case) -> Option<String> {
+pub(crate) fn shortest(case: &Case) -> Option<String> {
     let rule = Without::RULES.iter().find(|(_, rule)| *rule == case.without);
     let of = match rule {
         Some((id, _)) => format!("--without {id}"),

@@ -120,6 +120,7 @@ fn wrong_usage_ends_with_2() {
         &["compare", "l9"],
         &["explore", "--seed", "7"],
         &["explore", "--engine", "luck"],
+        &["explore", "--engine", "series", "--threads", "2"],
         &["explore", "--engine", "pct", "--iteration", "1", "--iterations", "2"],
         &["no-such-command"],
     ] {
@@ -222,6 +223,20 @@ fn drawn_schedules_print_their_seed_and_one_of_them_runs_alone() {
         (&line["seed"], &line["runs"], &line["found"]),
         (&1.into(), &200.into(), &serde_json::Value::Null)
     );
+}
+
+#[test]
+fn a_series_of_faults_along_a_schedule_counts_what_struck() {
+    let args = ["explore", "--engine", "series", "--iterations", "1", "--json"];
+    let (code, lines) = lab(&args);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
+    assert_eq!(
+        (&line["type"], &line["bases"], &line["seed"]),
+        (&"series".into(), &1.into(), &1.into())
+    );
+    assert_eq!(line["kills"], line["positions"]);
+    assert!(line["for_ever"].as_u64() > line["kills"].as_u64(), "{line}");
 }
 
 #[test]

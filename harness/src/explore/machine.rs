@@ -254,7 +254,25 @@ impl<'s, E: Engine> Machine<'s, E> {
     pub(super) fn can(&self, state: &State<E::Process>, choice: Choice) -> bool {
         let mut choices = Vec::new();
         self.choices(state, &mut choices);
-        choice == Choice::Recover || choices.contains(&choice)
+        match choice {
+            Choice::Recover => true,
+            // With any error, also one that no search of the setup would choose.
+            Choice::Fail { pid, done, .. } => {
+                state.failures_left > 0
+                    && choices.contains(&Choice::Step(pid))
+                    && self.can_fail(state, pid, done)
+            }
+            _ => choices.contains(&choice),
+        }
+    }
+
+    /// Whether the next call of a process may fail, not done or done.
+    pub(super) fn can_fail(&self, state: &State<E::Process>, pid: Pid, done: bool) -> bool {
+        let process = state.processes.iter().find(|(other, _)| *other == pid);
+        process.is_some_and(|(_, process)| {
+            let request = self.engine.request(process);
+            if done { can_fail_done(&request) } else { can_fail(&request) }
+        })
     }
 
     /// What a choice is about to do, in words that say the same in every run.

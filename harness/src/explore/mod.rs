@@ -13,6 +13,7 @@ mod gate;
 mod machine;
 mod replay;
 mod sample;
+mod series;
 mod strategy;
 mod subjects;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use self::gate::{Case, Without};
 pub use self::machine::{Choice, Failure};
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
 pub use self::sample::{SampleCounts, Sampled, Sampling, sample};
+pub use self::series::{SeriesCounts, Struck, series, series_case};
 pub use self::strategy::Strategy;
 pub use self::subjects::{Rejection, Subject};
 pub use self::trace::{Differs, Trace};

@@ -20,7 +20,7 @@ use super::Setup;
 use super::exhaust::Counterexample;
 use super::machine::{Choice, Failure, Machine};
 use super::replay::replay;
-use super::strategy::{Lengths, Scheduler, Strategy};
+use super::strategy::{Budget, Lengths, Scheduler, Strategy};
 use crate::simulated::Live;
 use crate::world::Fingerprint;
 
@@ -135,10 +135,12 @@ pub fn sample(
     sampling: &Sampling,
     go_on: &mut dyn FnMut(&SampleCounts) -> bool,
 ) -> (Sampled, SampleCounts) {
-    let lengths = lengths_of(setup, sampling.strategy);
+    let budget = Budget::of(setup);
+    let lengths = lengths_of(setup, sampling.strategy, budget);
     let work = Work {
         setup,
         sampling,
+        budget,
         lengths,
         next: AtomicU64::new(0),
         found_in: AtomicU64::new(u64::MAX),
@@ -169,8 +171,9 @@ pub fn sample(
                 counts = counts.then(&chunk.counts);
                 found = chunk.found;
             }
-            if let Some((iteration, run)) = found {
-                break Sampled::Found { iteration, found: Box::new(counterexample(setup, run)) };
+            if let Some((iteration, schedule, failure)) = found {
+                let found = Box::new(counterexample(setup, schedule, failure));
+                break Sampled::Found { iteration, found };
             }
             if !go_on(&counts) {
                 break Sampled::Ended;
@@ -185,6 +188,7 @@ pub fn sample(
 struct Work<'s> {
     setup: &'s Setup,
     sampling: &'s Sampling,
+    budget: Budget,
     lengths: Lengths,
     /// The next chunk that nobody has begun.
     next: AtomicU64,
@@ -197,7 +201,7 @@ struct Work<'s> {
 struct Chunk {
     number: u64,
     counts: SampleCounts,
-    found: Option<(u64, Run)>,
+    found: Option<(u64, Vec<Choice>, Failure)>,
 }
 
 impl Work<'_> {
@@ -231,11 +235,12 @@ impl Work<'_> {
                 return None;
             }
             let of = (self.sampling.seed, iteration);
-            let scheduler = Scheduler::new(self.setup, self.sampling.strategy, of, self.lengths);
+            let scheduler = Scheduler::new(self.budget, self.sampling.strategy, of, self.lengths);
             let run = run(self.setup, scheduler);
             counts = counts.then(&run.counts);
-            if run.failure.is_some() {
-                return Some(Chunk { number, counts, found: Some((iteration, run)) });
+            if let Some(failure) = run.failure {
+                let found = Some((iteration, run.schedule, failure));
+                return Some(Chunk { number, counts, found });
             }
         }
         Some(Chunk { number, counts, found: None })
@@ -244,12 +249,12 @@ impl Work<'_> {
 
 /// How many choices runs take: one in which whoever was started first goes first and no fault strikes,
 /// and the longest of some that are drawn like those to come and end by themselves.
-fn lengths_of(setup: &Setup, strategy: Strategy) -> Lengths {
+pub(super) fn lengths_of(setup: &Setup, strategy: Strategy, budget: Budget) -> Lengths {
     let undisturbed = undisturbed_length_of(setup);
     let mut longest = undisturbed;
     for iteration in 0..PROBES {
         let lengths = Lengths { undisturbed, longest };
-        let scheduler = Scheduler::new(setup, strategy, (0, iteration), lengths).without_an_end();
+        let scheduler = Scheduler::new(budget, strategy, (0, iteration), lengths).without_an_end();
         // OK because a process makes a bounded number of calls.
         longest = longest.max(run(setup, scheduler).schedule.len() as u32);
     }
@@ -300,10 +305,12 @@ fn run(setup: &Setup, mut scheduler: Scheduler) -> Run {
 }
 
 /// The run once more, with what happens in it.
-fn counterexample(setup: &Setup, run: Run) -> Counterexample {
-    let Run { schedule, failure, .. } = run;
-    // OK because the run has just taken these choices, and whatever it depends on is in the setup.
-    let failure = failure.expect("the run was kept because it failed");
+pub(super) fn counterexample(
+    setup: &Setup,
+    schedule: Vec<Choice>,
+    failure: Failure,
+) -> Counterexample {
+    // OK because it was just taken, and whatever it depends on is in the setup.
     match replay(setup, &schedule) {
         Ok(replayed) => Counterexample { failure, schedule, timeline: replayed.timeline },
         Err(error) => unreachable!("a run of a moment ago cannot be repeated: {error}"),

@@ -66,6 +66,21 @@ pub(super) struct Lengths {
     pub(super) longest: u32,
 }
 
+/// How many faults a run has at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub(super) kills: u32,
+    pub(super) waits: u32,
+    pub(super) failures: u32,
+}
+
+impl Budget {
+    /// All that a setup allows.
+    pub(super) fn of(setup: &Setup) -> Budget {
+        Budget { kills: setup.kills, waits: setup.waits, failures: setup.failures }
+    }
+}
+
 /// Draws the choices of one run.
 #[derive(Debug)]
 pub(super) struct Scheduler {
@@ -80,9 +95,9 @@ pub(super) struct Scheduler {
 }
 
 impl Scheduler {
-    /// The one of an iteration, in a setup whose runs are so long.
+    /// The one of an iteration, with so many faults in runs that are so long.
     pub(super) fn new(
-        setup: &Setup,
+        budget: Budget,
         strategy: Strategy,
         (seed, iteration): (u64, u64),
         lengths: Lengths,
@@ -101,7 +116,7 @@ impl Scheduler {
             Strategy::Random | Strategy::Sticky => 0,
         };
         scheduler.moments = Moments {
-            faults: [setup.kills, setup.waits, setup.failures]
+            faults: [budget.kills, budget.waits, budget.failures]
                 .map(|count| scheduler.some_moments(count, lengths)),
             changes: scheduler.moments(changes, lengths),
             end: if scheduler.below(2) == 0 { Some(scheduler.moment(lengths)) } else { None },

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use mortmain_subjects::Mortmain;
 
 use super::machine::{Choice, Machine, State};
-use super::strategy::{Lengths, Scheduler, Strategy};
+use super::strategy::{Budget, Lengths, Scheduler, Strategy};
 use super::{Case, Setup, Subject, Without};
 use crate::judge::Judged;
 use crate::simulated::subject::{self, Manner, Then};
@@ -113,7 +113,7 @@ fn check_both_engines(setup: &Setup, trie: &mut Machine<'_, Trie<'_>>, iteration
     let mut live = Machine::new(setup, Live::new(&setup.programs));
     let lengths = Lengths { undisturbed: 40, longest: 80 };
     let pct = Strategy::Pct { depth: 3 };
-    let mut scheduler = Scheduler::new(setup, pct, (1, iteration), lengths);
+    let mut scheduler = Scheduler::new(Budget::of(setup), pct, (1, iteration), lengths);
     trie.events = Some(Vec::new());
     live.events = Some(Vec::new());
     let mut learnt = trie.begin().expect("nothing is wrong in the beginning");

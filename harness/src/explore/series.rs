@@ -1,0 +1,288 @@
+//! Faults one after the other along a schedule, on live processes.
+//!
+//! Base schedules are drawn from a seed, with kills in them and without failing calls. At each step of
+//! each, one after the other: whoever is to make it is killed; the call fails with each error once, not
+//! done and done; and it fails for ever after, as on a disk that stays full: from there on every call of
+//! that process fails that can. What is left of the base follows as far as it is possible, then whoever
+//! was started first goes first; and at the end everybody is killed and the last sweep, which meets no
+//! failing call, is judged.
+//!
+//! Single failures at any moment are the exhaustive search's business, too. What it cannot have is an error
+//! that stays: nobody may loop on it (L2), take it for a proof (S3), or leave what no sweep removes (L1).
+//!
+//! Invariant: the cases are a function of setup and seed; each is a schedule like any other, which can be
+//! saved and replayed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use mortmain::sys::{Errno, Pid};
+
+use super::exhaust::Counterexample;
+use super::machine::{Choice, Failure, Machine, State};
+use super::sample::{counterexample, lengths_of};
+use super::strategy::{Budget, Scheduler, Strategy};
+use super::{Case, Setup};
+use crate::judge::Who;
+use crate::simulated::{Engine, Live};
+
+/// More failing calls than a process can make.
+const FOR_EVER: u32 = 1_000_000;
+
+/// The errors: of the disk, of the process's own limits, of permissions, and one that nobody expects.
+const ERRNOS: [Errno; 6] =
+    [Errno::EIO, Errno::ENOSPC, Errno::EMFILE, Errno::ENOMEM, Errno::EACCES, Errno::ESTALE];
+
+/// What strikes at a step.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Kill,
+    Once { errno: Errno, done: bool },
+    ForEver { errno: Errno },
+}
+
+/// The case that the runs of a series are of: what one of them finds is saved with it.
+#[must_use]
+pub fn series_case(case: Case) -> Case {
+    // One kill more than in the base, for the one that strikes.
+    Case { failures: FOR_EVER, kills: case.kills + 1, ..case }
+}
+
+/// What a series has done.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct SeriesCounts {
+    /// Base schedules.
+    pub bases: u64,
+    /// Steps of them at which something struck.
+    pub positions: u64,
+    /// Kills that struck.
+    pub kills: u64,
+    /// Calls that failed once.
+    pub once: u64,
+    /// Processes whose calls failed for ever.
+    pub for_ever: u64,
+    /// Runs in which a claim was in use at some moment: S1 was at stake in so many.
+    pub in_use: u64,
+    /// What failed: each program with each kind of call, in words.
+    pub failed: BTreeSet<String>,
+}
+
+impl SeriesCounts {
+    /// Cases of all kinds.
+    #[must_use]
+    pub fn cases(&self) -> u64 {
+        self.kills + self.once + self.for_ever
+    }
+}
+
+impl fmt::Display for SeriesCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SeriesCounts { bases, positions, kills, once, for_ever, in_use, failed } = self;
+        write!(
+            f,
+            "bases={bases} positions={positions} kills={kills} once={once} for-ever={for_ever} \
+             in-use={in_use} calls={}",
+            failed.len()
+        )
+    }
+}
+
+/// What a series has shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Struck {
+    /// A case that ends badly; none before it did.
+    Found(Box<Counterexample>),
+    /// None does.
+    Nothing,
+    /// Whoever watched has ended it.
+    Ended,
+}
+
+/// Strikes at every step of so many base schedules of a case. `go_on` is asked before each base, and
+/// ends it with its first no. What is found is of the [`series_case`].
+pub fn series(
+    case: Case,
+    seed: u64,
+    bases: u64,
+    go_on: &mut dyn FnMut(&SeriesCounts) -> bool,
+) -> (Struck, SeriesCounts) {
+    let setup = &series_case(case).setup();
+    let strategy = Strategy::Sticky;
+    let budget = Budget { kills: case.kills, waits: case.waits, failures: 0 };
+    let lengths = lengths_of(setup, strategy, budget);
+    let mut counts = SeriesCounts::default();
+    for iteration in 0..bases {
+        if !go_on(&counts) {
+            return (Struck::Ended, counts);
+        }
+        counts.bases += 1;
+        let base = base(setup, Scheduler::new(budget, strategy, (seed, iteration), lengths));
+        for (at, position) in base.iter().enumerate() {
+            for fault in position.faults() {
+                counts.count(position, fault);
+                let (schedule, failure) = strike(setup, &base, at, fault, &mut counts);
+                if let Some(failure) = failure {
+                    let found = Box::new(counterexample(setup, schedule, failure));
+                    return (Struck::Found(found), counts);
+                }
+            }
+        }
+    }
+    (Struck::Nothing, counts)
+}
+
+impl SeriesCounts {
+    fn count(&mut self, position: &Position, fault: Fault) {
+        match fault {
+            Fault::Kill => {
+                self.positions += 1;
+                self.kills += 1;
+                return;
+            }
+            Fault::Once { .. } => self.once += 1,
+            Fault::ForEver { .. } => self.for_ever += 1,
+        }
+        self.failed.insert(position.words.clone());
+    }
+}
+
+/// One choice of a base, and what could strike there.
+#[derive(Debug)]
+struct Position {
+    choice: Choice,
+    /// The program and its kind of call.
+    words: String,
+    fails: bool,
+    fails_done: bool,
+}
+
+impl Position {
+    fn faults(&self) -> Vec<Fault> {
+        if !matches!(self.choice, Choice::Step(_)) {
+            return Vec::new();
+        }
+        let mut faults = vec![Fault::Kill];
+        for errno in ERRNOS {
+            faults.extend(self.fails.then_some(Fault::Once { errno, done: false }));
+            faults.extend(self.fails_done.then_some(Fault::Once { errno, done: true }));
+            faults.extend(self.fails.then_some(Fault::ForEver { errno }));
+        }
+        faults
+    }
+}
+
+/// The choices of a run up to its end, without the last sweep.
+fn base(setup: &Setup, mut scheduler: Scheduler) -> Vec<Position> {
+    let mut machine = Machine::new(setup, Live::new(&setup.programs));
+    let Ok(mut state) = machine.begin() else { return Vec::new() };
+    let (mut base, mut choices) = (Vec::new(), Vec::new());
+    loop {
+        machine.choices(&state, &mut choices);
+        let choice = scheduler.next(&choices);
+        if choice == Choice::Recover {
+            return base;
+        }
+        let label = machine.label(&mut state, choice);
+        let word = label.split(' ').next().unwrap_or_default();
+        let (program, fails, fails_done) = match choice {
+            Choice::Step(pid) => (
+                Who::new(&state.world, pid).program,
+                machine.can_fail(&state, pid, false),
+                machine.can_fail(&state, pid, true),
+            ),
+            _ => ("", false, false),
+        };
+        let words = format!("{program}: {word}");
+        base.push(Position { choice, words, fails, fails_done });
+        // What goes wrong already here goes wrong in the first case, too.
+        if machine.take(&mut state, choice).is_err() {
+            return base;
+        }
+    }
+}
+
+/// A run that is struck.
+struct Run<'s> {
+    machine: Machine<'s, Live<'s>>,
+    state: State<<Live<'s> as Engine>::Process>,
+    schedule: Vec<Choice>,
+    /// Whose calls fail from now on.
+    failing: Option<(Pid, Errno)>,
+    in_use: bool,
+}
+
+impl Run<'_> {
+    fn take(&mut self, choice: Choice) -> Result<(), Failure> {
+        let choice = match (choice, self.failing) {
+            (Choice::Step(pid), Some((failing, errno)))
+                if pid == failing && self.machine.can_fail(&self.state, pid, false) =>
+            {
+                Choice::Fail { pid, errno, done: false }
+            }
+            _ => choice,
+        };
+        self.schedule.push(choice);
+        self.machine.take(&mut self.state, choice)?;
+        self.in_use |= self.state.world.in_use();
+        Ok(())
+    }
+
+    /// What is left of the base, as far as it goes, and then everybody in order.
+    fn go_on(&mut self, rest: &[Position]) -> Result<(), Failure> {
+        for Position { choice, .. } in rest {
+            if self.machine.can(&self.state, *choice) {
+                self.take(*choice)?;
+            }
+        }
+        let mut choices = Vec::new();
+        loop {
+            self.machine.choices(&self.state, &mut choices);
+            let step = choices.iter().copied().find(|choice| matches!(choice, Choice::Step(_)));
+            match step {
+                Some(step) => self.take(step)?,
+                None => break,
+            }
+        }
+        // The last sweep meets no failing call.
+        self.failing = None;
+        self.take(Choice::Recover)
+    }
+}
+
+/// Runs a base up to one of its steps, strikes there, and goes on to the end.
+fn strike(
+    setup: &Setup,
+    base: &[Position],
+    at: usize,
+    fault: Fault,
+    counts: &mut SeriesCounts,
+) -> (Vec<Choice>, Option<Failure>) {
+    let mut machine = Machine::new(setup, Live::new(&setup.programs));
+    let state = match machine.begin() {
+        Ok(state) => state,
+        Err(failure) => return (Vec::new(), Some(failure)),
+    };
+    let mut run = Run { machine, state, schedule: Vec::new(), failing: None, in_use: false };
+    let ended = run.up_to(base, at, fault).and_then(|()| run.go_on(&base[at + 1..]));
+    counts.in_use += u64::from(run.in_use);
+    (run.schedule, ended.err())
+}
+
+impl Run<'_> {
+    fn up_to(&mut self, base: &[Position], at: usize, fault: Fault) -> Result<(), Failure> {
+        for Position { choice, .. } in &base[..at] {
+            self.take(*choice)?;
+        }
+        let Choice::Step(pid) = base[at].choice else {
+            unreachable!("nothing strikes at what is no step");
+        };
+        match fault {
+            Fault::Kill => self.take(Choice::Kill(pid)),
+            Fault::Once { errno, done } => self.take(Choice::Fail { pid, errno, done }),
+            Fault::ForEver { errno } => {
+                self.failing = Some((pid, errno));
+                self.take(Choice::Step(pid))
+            }
+        }
+    }
+}

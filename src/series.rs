@@ -1,0 +1,95 @@
+//! `mortmain-lab explore --engine series`: every fault at every step of schedules that are drawn.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use mortmain_harness::explore::{Case, SeriesCounts, Struck, series, series_case};
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::explore::tell_why;
+use crate::interrupt::Interrupt;
+use crate::output::{Output, several};
+use crate::replay;
+use crate::sample::{Options, shortest};
+
+/// What is to be done.
+pub(crate) struct Work<'w> {
+    pub(crate) case: Case,
+    /// The case in words.
+    pub(crate) what: &'w str,
+    /// Where findings go.
+    pub(crate) save: &'w Path,
+}
+
+/// Strikes everywhere, and prints what came of it.
+pub(crate) fn run(
+    options: &Options,
+    work: &Work<'_>,
+    output: &Output,
+    interrupt: &Interrupt,
+) -> io::Result<Exit> {
+    if let Some(option) = options.given_for_samples() {
+        writeln!(io::stderr(), "{option} is of no use with --engine series")?;
+        return Ok(Exit::Usage);
+    }
+    let (seed, bases) = options.bases();
+    let progress = output.progress("explore");
+    let (struck, counts) = series(work.case, seed, bases, &mut |counts| {
+        progress.at(counts.bases, bases, &several(counts.cases(), "fault"));
+        !interrupt.is_asked()
+    });
+    progress.done();
+    let what = format!("{}, series, seed {seed}", work.what);
+    let (exit, verdict) = match &struck {
+        Struck::Nothing => {
+            (Exit::Holds, format!("{what}: nothing found, which is no proof, {counts}"))
+        }
+        Struck::Found(_) => (Exit::Finding, format!("{what}: does not hold, {counts}")),
+        Struck::Ended => (Exit::Undecided, format!("{what}: interrupted, {counts} so far")),
+    };
+    let mut out = output.stdout();
+    if output.json() {
+        output.json_line(&mut out, "series", &Line::of(&struck, &counts, seed, exit))?;
+        return Ok(exit);
+    }
+    if let Struck::Found(found) = &struck {
+        let case = series_case(work.case);
+        writeln!(out, "{found}")?;
+        tell_why(&case, found, &mut out)?;
+        replay::save(work.save, case, found, &format!("-series-{seed}"), &mut out)?;
+        if let Some(shortest) = shortest(&case) {
+            writeln!(out, "for the shortest: {shortest}")?;
+        }
+    }
+    writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
+    Ok(exit)
+}
+
+#[derive(Serialize)]
+struct Line<'l> {
+    exit: u8,
+    seed: u64,
+    bases: u64,
+    positions: u64,
+    kills: u64,
+    once: u64,
+    for_ever: u64,
+    in_use: u64,
+    /// Each program with each kind of call that failed.
+    failed: Vec<&'l str>,
+    found: Option<String>,
+}
+
+impl<'l> Line<'l> {
+    fn of(struck: &Struck, counts: &'l SeriesCounts, seed: u64, exit: Exit) -> Line<'l> {
+        let found = match struck {
+            Struck::Found(found) => Some(found.to_string()),
+            Struck::Nothing | Struck::Ended => None,
+        };
+        let SeriesCounts { bases, positions, kills, once, for_ever, in_use, .. } = *counts;
+        let failed = counts.failed.iter().map(String::as_str).collect();
+        let exit = exit as u8;
+        Line { exit, seed, bases, positions, kills, once, for_ever, in_use, failed, found }
+    }
+}
