@@ -82,12 +82,11 @@ struct Successors<B> {
     shard: usize,
     start: usize,
     end: usize,
-    /// The states, each with the hash of its shared part, in the order in which they were met.
-    met: Vec<(u64, Key)>,
-    /// Places in that list, by shard and in order within each. Not a list for each shard: most
-    /// states of a piece lead to its own, so that every list would become as long as the longest.
-    by_shard: Vec<u32>,
-    /// Where each shard begins in those.
+    /// The states, each with the hash of its shared part, by shard, and in each in the order in
+    /// which they were met. Not a list for each shard: most states of a piece lead to its own, so
+    /// that every list would become as long as the longest.
+    by_shard: Vec<(u64, Key)>,
+    /// Where each shard begins in that.
     starts: [u32; SHARDS + 1],
     states: u64,
     bits: u32,
@@ -101,7 +100,6 @@ impl<B> Successors<B> {
             shard: 0,
             start: 0,
             end: 0,
-            met: Vec::new(),
             by_shard: Vec::new(),
             starts: [0; SHARDS + 1],
             states: 0,
@@ -110,30 +108,39 @@ impl<B> Successors<B> {
         }
     }
 
-    /// Counts and places what was met, shard by shard.
-    fn sort(&mut self) {
+    /// Takes what was met, shard by shard.
+    fn take(&mut self, met: &[(u64, Key)]) {
         self.starts = [0; SHARDS + 1];
-        for (hash, _) in &self.met {
+        for (hash, _) in met {
             self.starts[shard_of(*hash) + 1] += 1;
         }
         for shard in 0..SHARDS {
             self.starts[shard + 1] += self.starts[shard];
         }
         let mut next = self.starts;
-        self.by_shard.clear();
-        self.by_shard.resize(self.met.len(), 0);
-        for (at, (hash, _)) in self.met.iter().enumerate() {
-            let place = &mut next[shard_of(*hash)];
-            // OK because a piece leads to fewer than 2^32 states.
-            self.by_shard[*place as usize] = at as u32;
+        self.by_shard.resize(met.len(), (0, Key::default()));
+        for state in met {
+            let place = &mut next[shard_of(state.0)];
+            self.by_shard[*place as usize] = *state;
             *place += 1;
         }
     }
 
     /// What was met of a shard.
-    fn of_shard(&self, shard: usize) -> impl Iterator<Item = &(u64, Key)> {
-        let range = self.starts[shard] as usize..self.starts[shard + 1] as usize;
-        self.by_shard[range].iter().map(|at| &self.met[*at as usize])
+    fn of_shard(&self, shard: usize) -> &[(u64, Key)] {
+        &self.by_shard[self.starts[shard] as usize..self.starts[shard + 1] as usize]
+    }
+}
+
+/// What a worker has of its own. It changes no result.
+struct Worker<M: Machine> {
+    memo: M::Memo,
+    met: Vec<(u64, Key)>,
+}
+
+impl<M: Machine> Worker<M> {
+    fn new() -> Worker<M> {
+        Worker { memo: M::Memo::default(), met: Vec::new() }
     }
 }
 
@@ -170,8 +177,8 @@ impl<M: Machine> Running<'_, M> {
         limits: &Limits,
         watch: &mut dyn FnMut(&Counts) -> bool,
     ) -> Outcome<M::Broken> {
-        let mut memos: Vec<M::Memo> =
-            (0..limits.workers.max(1)).map(|_| M::Memo::default()).collect();
+        let mut workers: Vec<Worker<M>> =
+            (0..limits.workers.max(1)).map(|_| Worker::new()).collect();
         let mut block: Vec<Successors<M::Broken>> = Vec::new();
         let initial = self.machine.pack(&self.machine.initial());
         let initial_hash = hash(&initial.shared);
@@ -188,11 +195,11 @@ impl<M: Machine> Running<'_, M> {
                 *length = shard.len();
             }
             for pieces in level.chunks(BLOCK) {
-                self.expand(pieces, &mut block, &mut memos);
+                self.expand(pieces, &mut block, &mut workers);
                 if let Some(found) = self.first_broken(&block[..pieces.len()]) {
                     return Outcome::Found(found);
                 }
-                self.fill(&mut block[..pieces.len()], &mut memos);
+                self.fill(&mut block[..pieces.len()], &mut workers);
                 let full = self.shards.iter().any(|shard| shard.len() > shard::STATES_MAX);
                 if full || self.counts.unique > limits.states_max {
                     return Outcome::TooManyStates;
@@ -226,7 +233,7 @@ impl<M: Machine> Running<'_, M> {
         &mut self,
         pieces: &[(usize, usize, usize)],
         block: &mut Vec<Successors<M::Broken>>,
-        memos: &mut [M::Memo],
+        workers: &mut [Worker<M>],
     ) {
         while block.len() < pieces.len() {
             block.push(Successors::new());
@@ -236,7 +243,7 @@ impl<M: Machine> Running<'_, M> {
             (job.shard, job.start, job.end) = (*shard, *start, *end);
         }
         let (machine, shards) = (self.machine, &self.shards);
-        each(memos, block, |memo, job| look(machine, &shards[job.shard], memo, job));
+        each(workers, block, |worker, job| look(machine, &shards[job.shard], worker, job));
         for job in block.iter() {
             self.counts.states += job.states;
             self.bits |= job.bits;
@@ -250,13 +257,13 @@ impl<M: Machine> Running<'_, M> {
     }
 
     /// Puts what was found into the shards, in the order of the pieces.
-    fn fill(&mut self, block: &mut [Successors<M::Broken>], memos: &mut [M::Memo]) {
+    fn fill(&mut self, block: &mut [Successors<M::Broken>], workers: &mut [Worker<M>]) {
         let mut jobs: Vec<(&mut Shard, Vec<u32>)> =
             self.shards.iter_mut().map(|shard| (shard, Vec::new())).collect();
         let mut numbered: Vec<(usize, &mut (&mut Shard, Vec<u32>))> =
             jobs.iter_mut().enumerate().collect();
         let done = &*block;
-        each(memos, &mut numbered, |_, (number, (shard, lengths))| {
+        each(workers, &mut numbered, |_, (number, (shard, lengths))| {
             for successors in done {
                 for (hash, key) in successors.of_shard(*number) {
                     shard.put(*hash, key);
@@ -285,16 +292,16 @@ impl<M: Machine> Running<'_, M> {
 fn look<M: Machine>(
     machine: &M,
     shard: &Shard,
-    memo: &mut M::Memo,
+    worker: &mut Worker<M>,
     job: &mut Successors<M::Broken>,
 ) {
-    job.met.clear();
+    worker.met.clear();
     (job.states, job.bits, job.broken) = (0, 0, None);
     for at in job.start..job.end {
         let key = shard.key(at);
         let state = machine.unpack(&key);
-        let mut broken = machine.judge(&key, &state, memo);
-        let (met, states, bits) = (&mut job.met, &mut job.states, &mut job.bits);
+        let mut broken = machine.judge(&key, &state, &mut worker.memo);
+        let (met, states, bits) = (&mut worker.met, &mut job.states, &mut job.bits);
         machine.successors(&state, &mut |next| {
             *states += 1;
             *bits |= next.bits;
@@ -307,5 +314,5 @@ fn look<M: Machine>(
             return;
         }
     }
-    job.sort();
+    job.take(&worker.met);
 }
