@@ -3,7 +3,7 @@
 //! A test compares them with those that the library pins.
 
 /// The codes of evidence.
-pub(super) const EVIDENCE: [&str; 39] = [
+pub(super) const EVIDENCE: [&str; 40] = [
     "lease-free",
     "lease-held",
     "lease-unclear",
@@ -42,12 +42,13 @@ pub(super) const EVIDENCE: [&str; 39] = [
     "unused",
     "use-unclear",
     "on-word",
+    "never-recorded",
     "injected",
 ];
 
 /// The codes of what stands in the way of a removal.
-pub(super) const HINDRANCES: [&str; 6] =
-    ["mount", "locked", "in-use", "foreign", "call", "name-changed"];
+pub(super) const HINDRANCES: [&str; 7] =
+    ["mount", "locked", "in-use", "foreign", "call", "name-changed", "claim"];
 
 /// All of them.
 pub(super) fn all() -> impl Iterator<Item = &'static str> + Clone {
