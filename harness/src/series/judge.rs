@@ -13,8 +13,8 @@ use mortmain::protocol::SweepOptions;
 use mortmain::sys::{Host, Name};
 use mortmain::{Place, Prefix, Report};
 
-use super::operation::Operation;
-use super::stage::{Lifeline, PREFIX, Stage, open_root};
+use super::operation::{Operation, adopt};
+use super::stage::{Lifeline, PREFIX, STRAY, Stage, open_root};
 use crate::processes::processes;
 use crate::tree::Tree;
 use crate::wait::{Deadline, Watch};
@@ -64,6 +64,11 @@ pub(super) fn judge(
         }
     }
     end(alive, lifeline)?;
+    if operation == Operation::Adopt && stage.root.join(STRAY).exists() {
+        still_whole(staged, &left, &mut wrong);
+        // Nobody but who named it knows that it is to go.
+        wrong.extend(adopt(&Host, stage).err().map(|why| format!("leaked: {why}")));
+    }
     let report = sweep(stage)?;
     let finally = Tree::read(&stage.root)?;
     let before = wrong.len();
@@ -122,6 +127,15 @@ fn in_place(left: &Tree, wrong: &mut Vec<String>) {
 fn unchanged(who: &str, before: &Tree, after: &Tree, wrong: &mut Vec<String>) {
     for (path, _) in after.beyond(before) {
         wrong.push(format!("harmed: {who} changed {} while a command lived", path.display()));
+    }
+}
+
+/// A stray has its own name for as long as nothing of it is gone.
+fn still_whole(staged: &Tree, left: &Tree, wrong: &mut Vec<String>) {
+    let [staged, left] = [staged, left].map(|tree| tree.below(OsStr::new(STRAY)));
+    for (path, _) in left.beyond(&staged) {
+        let path = path.display();
+        wrong.push(format!("harmed: {path} of a stray is gone, which still has its own name"));
     }
 }
 

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::io::{self, Read};
 
+use mortmain::Outcome;
 use mortmain::protocol::{Claim, Root, SweepOptions};
-use mortmain::sys::{Host, HostChild, HostProgram, KernelExt, Wait};
+use mortmain::sys::{Host, HostChild, HostProgram, Kernel, KernelExt, Name, Wait};
 
 use super::Fault;
-use super::stage::{Lifeline, Stage, ended_command, furnish, kill_owner, kill_self, open_root};
+use super::stage::{
+    Lifeline, STRAY, Stage, ended_command, furnish, kill_owner, kill_self, open_root,
+};
 use crate::faults::{Armed, ChildFault, FaultyChild, Fired, FromTheFirst, Hook, Tapped};
 
 /// What is killed and failed at each of its calls.
@@ -35,11 +38,13 @@ pub enum Operation {
     SweepTombstone,
     /// Sweeping a claim whose owner is dead and whose command runs.
     SweepInUse,
+    /// Adopting a stray that nobody uses.
+    Adopt,
 }
 
 impl Operation {
     /// All of them, in the order of a claim's life.
-    pub const ALL: [Operation; 11] = [
+    pub const ALL: [Operation; 12] = [
         Operation::Create,
         Operation::Spawn,
         Operation::SpawnChild,
@@ -51,6 +56,7 @@ impl Operation {
         Operation::SweepStaging,
         Operation::SweepTombstone,
         Operation::SweepInUse,
+        Operation::Adopt,
     ];
 
     /// Its name on the command line and in tables.
@@ -68,6 +74,7 @@ impl Operation {
             Operation::SweepStaging => "sweep-staging",
             Operation::SweepTombstone => "sweep-tombstone",
             Operation::SweepInUse => "sweep-in-use",
+            Operation::Adopt => "adopt",
         }
     }
 
@@ -92,6 +99,7 @@ impl Operation {
             Operation::SweepStaging => stage.staging(),
             Operation::SweepTombstone => stage.tombstone(),
             Operation::SweepInUse => stage.dead_claim(Some(lifeline)),
+            Operation::Adopt => stage.stray(),
             _ => Ok(()),
         }
     }
@@ -163,6 +171,10 @@ impl Operation {
                     trouble.map_or(Ok(()), Err)
                 }))
             }
+            Operation::Adopt => {
+                kernel.with_hook(Armed::arm);
+                Ok(adopt(kernel, stage))
+            }
         }
     }
 
@@ -211,6 +223,18 @@ impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// Adopts the stray of a stage; it has to go.
+pub(super) fn adopt<K: Kernel>(kernel: &K, stage: &Stage) -> Result<(), String> {
+    let root = open_root(kernel, &stage.root).map_err(|error| error.to_string())?;
+    // OK because it is a plain word.
+    let name = Name::new(STRAY.as_bytes()).expect("it is one component");
+    let strays = root.adopt(&name).map_err(|error| error.to_string())?;
+    let stays = strays.entries.iter().find(|one| !matches!(one.outcome, Outcome::Removed(_)));
+    let stays = stays.map(ToString::to_string);
+    hold((root, strays));
+    stays.map_or(Ok(()), Err)
 }
 
 /// How something went, its value kept to the end of the process.

@@ -29,6 +29,9 @@ pub(super) const PREFIX: &str = "lab";
 const STRANGERS: [&str; 5] =
     ["lab", "lab-short", "lab-abcdefghijkl.bak", "other-abcdefghijkl", ".lab-"];
 
+/// The name of a directory that is nobody's claim and that somebody wants to be gone.
+pub(super) const STRAY: &str = "stray";
+
 /// What a case happens on.
 pub(super) struct Stage {
     /// The root that is swept.
@@ -80,6 +83,13 @@ impl Stage {
         })
     }
 
+    /// Leaves a stray behind, as programs do that make no claims.
+    pub(super) fn stray(&self) -> io::Result<()> {
+        let stray = self.root.join(STRAY);
+        fs::create_dir(&stray)?;
+        fill(&stray, &self.outside)
+    }
+
     /// Leaves a staging behind that lacks its last part.
     pub(super) fn staging(&self) -> io::Result<()> {
         let mut made = 0;
@@ -117,7 +127,10 @@ pub(super) fn open_root<K: Kernel>(kernel: &K, path: &Path) -> Result<Root<K>, E
 /// Puts something into a claim: files, directories, and a link to what is none of its business.
 pub(super) fn furnish<K: Kernel>(claim: &Claim<K>, outside: &Path) -> io::Result<()> {
     use std::os::unix::ffi::OsStringExt;
-    let files = PathBuf::from(std::ffi::OsString::from_vec(claim.files().0));
+    fill(&PathBuf::from(std::ffi::OsString::from_vec(claim.files().0)), outside)
+}
+
+fn fill(files: &Path, outside: &Path) -> io::Result<()> {
     fs::write(files.join("tool"), "a program")?;
     fs::create_dir_all(files.join("deep/er"))?;
     fs::write(files.join("deep/er/file"), "a file")?;
