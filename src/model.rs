@@ -20,7 +20,7 @@ use crate::output::{Output, Progress};
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Options {
     /// Search only the named bounds whose name has one of these in it
-    #[arg(value_name = "NAME", conflicts_with_all = ["without", "owners", "commands", "sweeps"])]
+    #[arg(value_name = "NAME", conflicts_with_all = ["without", "Bounds"])]
     names: Vec<String>,
     /// Leave a rule out, in the bounds that show what it is for
     #[arg(long, value_name = "RULE", value_parser = rule)]

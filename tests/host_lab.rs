@@ -301,6 +301,61 @@ fn a_search_that_meets_its_bound_has_not_decided() {
     assert!(lines.last().is_some_and(|line| line.contains("not decided at 100 states")));
 }
 
+#[test]
+fn the_model_holds_in_named_bounds_and_not_without_a_rule() {
+    let (code, lines) = lab(&["model", "numbers", "another thread"]);
+    assert_eq!((code, lines.len()), (Some(0), 2), "{lines:#?}");
+    for (line, name) in lines.iter().zip(["another thread: ", "numbers given again: "]) {
+        assert!(line.starts_with(name) && line.contains(": holds, states="), "{line}");
+    }
+    let (code, lines) = lab(&["model", "--without", "l2"]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    assert!(lines[0].starts_with("S1: "), "{lines:#?}");
+    assert!(lines.last().is_some_and(|line| line.contains("without l2: does not hold, ")));
+    // The same states and steps at any number of threads.
+    for jobs in ["1", "2", "3"] {
+        assert_eq!(lab(&["model", "--without", "l2", "--jobs", jobs]), (code, lines.clone()));
+    }
+    let (code, lines) = lab(&["model", "--without", "l2", "--json"]);
+    assert_eq!((code, lines.len()), (Some(1), 1), "{lines:#?}");
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("it is JSON");
+    assert_eq!((&line["schema"], &line["type"]), (&1.into(), &"model".into()), "{line}");
+    assert_eq!(line["without"], "l2", "{line}");
+    assert!(line["steps"].as_array().is_some_and(|steps| steps.len() > 10), "{line}");
+}
+
+#[test]
+fn a_model_that_is_too_large_or_that_nobody_knows_says_so() {
+    let (code, lines) = lab(&["model", "--sweeps", "2", "--states", "100"]);
+    assert_eq!(code, Some(3), "{lines:#?}");
+    assert!(lines[0].contains(": not decided: there are more states, "), "{lines:#?}");
+    let (code, lines) = lab(&["model", "--sweeps", "2", "--kills", "2", "--memory", "1"]);
+    assert_eq!(code, Some(3), "{lines:#?}");
+    assert!(lines[0].contains(": not decided: they take more memory, "), "{lines:#?}");
+    for (args, exit) in [
+        (&["model", "no such bounds"][..], 4),
+        (&["model", "--sweeps", "3"], 2),
+        (&["model", "--without", "l9"], 2),
+        (&["model", "--with", "wings"], 2),
+        (&["model", "another thread", "--kills", "2"], 2),
+    ] {
+        let (code, lines) = lab(args);
+        assert_eq!((code, lines.len()), (Some(exit), 0), "{args:?}: {lines:#?}");
+    }
+}
+
+#[test]
+fn the_model_lists_what_it_can_be_asked_and_its_table() {
+    let (code, lines) = lab(&["model", "--list"]);
+    assert_eq!(code, Some(0));
+    for there in ["  c2:sweep ", "  loses-lease ", "  two sweeps: 1 owner, "] {
+        assert!(lines.iter().any(|line| line.starts_with(there)), "{there}: {lines:#?}");
+    }
+    let (code, lines) = lab(&["model", "--table"]);
+    assert_eq!((code, lines.len()), (Some(0), 28), "{lines:#?}");
+    assert_eq!(lines.iter().filter(|line| line.ends_with("go on to l4")).count(), 1);
+}
+
 /// A file of a test's own, gone at its end.
 struct Scratch(PathBuf);
 
