@@ -25,8 +25,6 @@ pub(crate) struct Options {
     /// Leave a rule out, in the bounds that show what it is for
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Option<Rule>,
-    #[command(flatten)]
-    bounds: Bounds,
     /// Threads that search [default: one for each processor]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
@@ -45,6 +43,8 @@ pub(crate) struct Options {
     /// Write docs/why-each-rule.md anew, in the directory that this is run in
     #[arg(long)]
     write_docs: bool,
+    #[command(flatten)]
+    bounds: Bounds,
 }
 
 /// Bounds of one's own.
