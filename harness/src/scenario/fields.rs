@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::diagnostic::{Diagnostic, did_you_mean};
 
 /// The calls by which the library reaches the system, as they are called.
-const CALLS: [&str; 33] = [
+const CALLS: [&str; 37] = [
     "open-root",
     "open-dir",
     "open-file",
@@ -34,6 +34,10 @@ const CALLS: [&str; 33] = [
     "chmod",
     "lock",
     "unlock",
+    "lock-holder",
+    "read",
+    "write",
+    "sync",
     "identity",
     "whoami",
     "process-exists",
