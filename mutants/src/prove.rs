@@ -67,6 +67,7 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
             killed_by,
             shown,
             controlled: BTreeMap::new(),
+            hurried: BTreeSet::new(),
             records: None,
             timed: None,
             run,
@@ -86,6 +87,11 @@ fn roots(workspace: &Workspace, sources: &BTreeMap<PathBuf, String>) -> BTreeMap
     each.collect()
 }
 
+/// How long a test that usually takes `usual` may wait for any one thing where it is to fail.
+fn patience(usual: Duration) -> Duration {
+    usual.saturating_mul(PATIENCE_FACTOR).max(PATIENCE_MIN)
+}
+
 struct Prover<'a> {
     run: Run<'a>,
     /// The file that says which removal is active.
@@ -97,6 +103,8 @@ struct Prover<'a> {
     shown: Shown,
     /// Tests that passed with all checks in place, and how long they took.
     controlled: BTreeMap<Named, Duration>,
+    /// Those among them that passed in a hurry, too, for the builds without switches.
+    hurried: BTreeSet<Named>,
     /// All tests, with the removals that they come by, once they were needed.
     records: Option<Vec<TestRecord>>,
     /// All suites with their usual times, once they were needed.
@@ -294,8 +302,8 @@ impl Prover<'_> {
             Ok(usual) => usual,
             Err(verdict) => return Ok(verdict),
         };
-        let patience = usual.saturating_mul(PATIENCE_FACTOR).max(PATIENCE_MIN);
-        let hurried = self.ask_within(Some(patience), suite, &named.test, number, binaries)?;
+        let hurried =
+            self.ask_within(Some(patience(usual)), suite, &named.test, number, binaries)?;
         if hurried.is_some() {
             return Ok(hurried);
         }
@@ -456,6 +464,13 @@ impl Prover<'_> {
                 && let Alone::Passed(usual) =
                     self.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT)?
             {
+                // Once more in a hurry, as it will be in the other build.
+                self.run.runner.patience.set(Some(patience(usual)));
+                let again = self.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT);
+                self.run.runner.patience.set(None);
+                if matches!(again?, Alone::Passed(_)) {
+                    self.hurried.insert(named.clone());
+                }
                 self.controlled.insert(named, usual);
             }
         }
@@ -483,8 +498,12 @@ impl Prover<'_> {
         let verdict = self.in_its_build(removal, |prover, binaries| {
             let Some((named, suite)) = prover.named(id, binaries) else { return Ok(None) };
             prover.run.progress.doing(format_args!("{id}: {}", named.test));
+            let usual = prover.controlled.get(&named).filter(|_| prover.hurried.contains(&named));
+            prover.run.runner.patience.set(usual.copied().map(patience));
             let alone = || prover.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT);
-            Ok(match (alone()?, alone()?) {
+            let both = (alone(), alone());
+            prover.run.runner.patience.set(None);
+            Ok(match (both.0?, both.1?) {
                 (Alone::Failed(killer, log), Alone::Failed(..)) => {
                     Some(prover.proved(&killer, &log)?)
                 }
