@@ -26,6 +26,13 @@ pub(crate) struct Options {
 /// Several times what the largest search of the implementation takes.
 const STATES_MAX: u32 = 1_000_000;
 
+impl Options {
+    /// All designs, as the main job has it.
+    pub(crate) fn all() -> Options {
+        Options { names: Vec::new(), states: STATES_MAX }
+    }
+}
+
 /// Compares, and prints what came of it.
 pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> io::Result<Exit> {
     let subjects =

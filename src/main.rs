@@ -31,11 +31,11 @@ use crate::output::Output;
 
 /// Finds the holes in code that cleans up after killed processes.
 ///
-/// Without a command it does its main job: it explores every order of an owner, its command and two
-/// sweeps in a simulated kernel, with two kills anywhere, or with a kill and a call that fails; it
-/// tells all scenarios with real processes;
-/// then it kills real processes at every system call of `mortmain`, lets every call fail in every
-/// way, and looks at what is true afterwards.
+/// Without a command it does its main job: it searches the pure model of the protocol, and explores every
+/// order of an owner, its command and two sweeps in a simulated kernel, with two kills anywhere, or with
+/// a kill and a call that fails; it lets other designs fail there; it tells all scenarios with real
+/// processes; then it kills real processes at every system call of `mortmain`, lets every call fail in
+/// every way, and looks at what is true afterwards.
 #[derive(Parser, Debug)]
 #[command(name = "mortmain-lab", version, after_help = exit::TABLE)]
 struct Cli {
@@ -114,11 +114,13 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
         Some(Command::Mutate(options)) => Err(mutate::run(options)),
         None => {
+            let modelled = model::run(&model::Options::named(), &cli.output, &interrupt)?;
             let explored = explore::run(&explore::Options::gate(), &cli.output, &interrupt)?;
             let failing = explore::run(&explore::Options::failing(), &cli.output, &interrupt)?;
+            let compared = compare::run(&compare::Options::all(), &cli.output, &interrupt)?;
             let told = scenario::run(&scenario::Options::default(), &cli.output, &interrupt)?;
             let faults = faults::run(&faults::Options::everything(), &cli.output, &interrupt)?;
-            Ok(explored.and(failing).and(told).and(faults))
+            Ok(modelled.and(explored).and(failing).and(compared).and(told).and(faults))
         }
     }
 }

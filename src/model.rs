@@ -134,6 +134,21 @@ impl Bounds {
 }
 
 impl Options {
+    /// All named bounds, as the main job has them.
+    pub(crate) fn named() -> Options {
+        Options {
+            names: Vec::new(),
+            without: None,
+            jobs: None,
+            states: STATES_MAX,
+            memory: MEMORY_MAX,
+            list: false,
+            table: false,
+            write_docs: false,
+            bounds: Bounds::default(),
+        }
+    }
+
     fn limits(&self) -> Limits {
         let processors = || thread::available_parallelism().map_or(1, usize::from);
         Limits {
