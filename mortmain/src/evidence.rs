@@ -609,6 +609,33 @@ mod tests {
         check_unique(&hindrances().each_ref().map(Hindrance::code));
     }
 
+    #[test]
+    fn an_operators_word_stands_for_what_is_elsewhere_or_damaged_and_for_nothing_else() {
+        let all = one_of_each();
+        let yielding = all.iter().filter(|evidence| evidence.yields_to_word());
+        assert_eq!(
+            yielding.map(Evidence::code).collect::<Vec<_>>(),
+            [
+                "owner-missing",
+                "owner-unreadable",
+                "owner-damaged",
+                "commands-missing",
+                "strange-entry",
+                "identity-damaged",
+                "command-elsewhere",
+            ]
+        );
+        let owner = |errno| Evidence::OwnerUnreadable(errno).yields_to_word();
+        assert!(owner(Errno::EIO) && owner(Errno::ESTALE) && owner(Errno::EUCLEAN));
+        let commands = |errno| Evidence::CommandsUnreadable(errno).yields_to_word();
+        assert!(commands(Errno::ENOTDIR) && commands(Errno::ELOOP));
+        let entry = |errno| Evidence::EntryUnclear { entry: 0, errno }.yields_to_word();
+        assert!(entry(Errno::EISDIR) && entry(Errno::ELOOP) && entry(Errno::EINVAL));
+        for errno in [Errno::EACCES, Errno::EMFILE, Errno::ENOMEM] {
+            assert!(!owner(errno) && !commands(errno) && !entry(errno), "{errno}");
+        }
+    }
+
     /// Programs depend on them: one that changes here breaks them.
     #[test]
     fn the_codes_stay() {

@@ -27,6 +27,24 @@ fn a_close_removes_the_claim_and_all_that_is_in_it() {
 }
 
 #[test]
+fn a_refused_close_tells_what_its_error_tells() {
+    in_cell(|| {
+        let ground = ground();
+        let namespace = ground.namespace();
+        let claim = namespace.create().unwrap();
+        assert_eq!(claim.path().ancestors().nth(2), Some(&*namespace.root()));
+        let mut script = Script::start(&claim, RUNS_ON);
+        script.says("its line");
+        let refused = claim.close().expect_err("it is in use");
+        assert_eq!(refused.to_string(), refused.error.to_string());
+        assert!(refused.to_string().contains("end what still runs"), "{refused}");
+        assert!(std::error::Error::source(&refused).is_none(), "no system call failed");
+        script.child.end().unwrap();
+        closes(refused.claim);
+    });
+}
+
+#[test]
 fn a_claim_that_loses_its_scope_is_removed() {
     in_cell(|| {
         let ground = ground();
