@@ -40,6 +40,11 @@ pub const NOT_EXPRESSED: &[NotExpressed] = &[
                  number, and no step sends a signal to one.",
     },
     NotExpressed {
+        rule: "l8",
+        reason: "Every directory here is a claim, in some state: nothing is somebody's who never \
+                 made one.",
+    },
+    NotExpressed {
         rule: "b2",
         reason: "There is no time in the model, so nothing is early or late. That a sweep loses \
                  no work when it is killed is in every search: sweeps are killed at each step.",
@@ -49,6 +54,15 @@ pub const NOT_EXPRESSED: &[NotExpressed] = &[
         reason: "The program that a sweep runs in is not in the model; that a sweep ends and goes \
                  on past what it cannot remove is L2, which is.",
     },
+];
+
+/// The letters of rules that are about other systems than claims, with what these are. The model is
+/// one of claims.
+pub const OTHER_SYSTEMS: &[(char, &str)] = &[
+    ('f', "locks on files"),
+    ('t', "stores"),
+    ('a', "passed sockets"),
+    ('x', "directories of tests"),
 ];
 
 /// What commands do, by letters: c closes, u unlocks, h leaves a child, d it leaves the group,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::catalogue::NOT_EXPRESSED;
+use crate::catalogue::{NOT_EXPRESSED, OTHER_SYSTEMS};
 use crate::explore::Limits;
 use crate::model::{Model, Searched, Verdict};
 use crate::rules::Rule;
@@ -43,6 +43,9 @@ pub fn page(limits: &Limits, told: &mut dyn FnMut(Rule)) -> Result<String, Strin
     for missing in NOT_EXPRESSED {
         let _ = writeln!(page, "- **{}**: {}", missing.rule, missing.reason);
     }
+    let others = OTHER_SYSTEMS.iter().map(|(letter, what)| format!("{what} ({letter})"));
+    let others = others.collect::<Vec<_>>().join(", ");
+    let _ = writeln!(page, "\nThe rules of other systems than claims are not in it: {others}.");
     page += &sections;
     Ok(page)
 }
