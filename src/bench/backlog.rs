@@ -1,10 +1,12 @@
 //! `bench backlog`: many leftovers, no room, several starts at once, each of them killed (b2).
 //!
 //! Programs start among the leftovers, some at a time, sweep beside their work, and are killed as
-//! soon as the first of them has removed something. After every such start there have to be fewer;
-//! whoever lives among the leftovers keeps its claim; and no start is to be late.
+//! soon as the first of them has removed something. After every such start some of those from
+//! before have to be gone (each that is killed leaves a claim of its own); whoever lives among the
+//! leftovers keeps its claim; and no start is to be late.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -13,6 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use mortmain::Random;
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::reader::ReadErrorKind;
 use mortmain_harness::wait::Deadline;
@@ -31,12 +34,12 @@ Examples:
   mortmain-lab bench backlog --leftovers 2000      a quick look
 
 On a tmpfs every inode is taken; on ext4, in a file in memory, there is room. After every start that
-lived to its first removal there have to be fewer leftovers, and in the end none. How late the first
+lived to its first removal some from before have to be gone, and in the end all. How late the first
 answers come is told beside those of a root without leftovers.
 
 Exit codes:
-  0   nobody was harmed, and there were fewer after every start
-  1   a claim of somebody who lives is gone, there were not fewer, or (with --gate) a start was late
+  0   nobody was harmed, and every start left fewer of those from before
+  1   a claim of somebody who lives is gone, a start left all of them, or (with --gate) a start was late
   2   wrong usage
   3   interrupted; what was measured is printed
   70  a bug in the lab
@@ -139,25 +142,28 @@ impl Backlog {
             alone.extend(start(&empty, self.at_once, false)?);
         }
         let mut among = Vec::new();
-        let mut left = count(&root)?;
+        let (mut before, mut gone) = (claims(&root)?, 0);
         for number in 1..=self.starts {
             self.step("starts among leftovers");
-            if left == self.living {
+            if before.len() as u64 == self.living {
                 break;
             }
             among.extend(start(&root, self.at_once, true)?);
-            let now = count(&root)?;
-            if now >= left {
-                Told::Wrong(format!("{now} after start {number}, and {left} before")).tell();
+            // Those that start and are killed leave claims of their own.
+            let now = claims(&root)?;
+            let went = before.difference(&now).count() as u64;
+            if went == 0 {
+                let all = before.len();
+                Told::Wrong(format!("after start {number} all {all} from before are left")).tell();
             }
-            left = now;
+            (before, gone) = (now, gone + went);
             unharmed(&whole);
         }
-        self.tell(&alone, &among, left);
+        self.tell(&alone, &among, gone);
         self.step("a sweep to the end");
         let (report, swept) = sweep(&root)?;
         unharmed(&whole);
-        let left = count(&root)?;
+        let left = claims(&root)?.len() as u64;
         if left != self.living {
             Told::Wrong(format!("{left} are left after a whole sweep: {report}")).tell();
         }
@@ -167,14 +173,13 @@ impl Backlog {
         Ok(())
     }
 
-    fn tell(&self, alone: &[Cost], among: &[Cost], left: u64) {
+    fn tell(&self, alone: &[Cost], among: &[Cost], gone: u64) {
         let name = self.kind.name();
         let row = |claims, what: &str, costs: &[Cost]| {
             let row = Row::new(name, claims, what, "start", Medians::of(costs, 1));
             Row { cpu_us: None, ..row }
         };
         let yardstick = row(0, "first answer without leftovers", alone);
-        let gone = self.leftovers + self.living - left;
         let what = format!("first answer among leftovers, of which {gone} went");
         let late = row(self.leftovers, &what, among).beside(&yardstick);
         let reached = late.wall_us - yardstick.wall_us <= LATE_US;
@@ -211,9 +216,16 @@ fn unharmed(whole: &Whole) {
     }
 }
 
-/// How many names there are.
-fn count(root: &Path) -> io::Result<u64> {
-    Ok(fs::read_dir(root)?.count() as u64)
+/// The claims that there are, by their random parts, which stagings and tombstones have as well.
+fn claims(root: &Path) -> io::Result<BTreeSet<String>> {
+    let names = fs::read_dir(root)?.map(|entry| Ok(entry?.file_name()));
+    let random = |name: OsString| {
+        let name = name.into_string().ok()?;
+        let (_, rest) = name.trim_start_matches('.').split_once('-')?;
+        rest.get(..Random::BYTES).map(str::to_owned)
+    };
+    let randoms = names.filter_map(|name| name.map(random).transpose());
+    randoms.collect()
 }
 
 /// Makes empty files until there is no inode for another.
