@@ -83,17 +83,15 @@ fn name_below(dir: Handle, name: &Name) -> Answer<OwnedFd> {
 
 /// Gives a descriptor to the caller.
 fn hand_out(fd: OwnedFd) -> Answer<Handle> {
+    let mut lowest = 0;
     // CHECK(c5-above-stdio): a program that has closed its stdin would be given a lock at 0, and
     // the child's own stdin is put there before the child's part runs.
-    if fd.as_raw_fd() < ABOVE_STDIO {
-        let above = FcntlArg::F_DUPFD_CLOEXEC(ABOVE_STDIO);
-        return nix::fcntl::fcntl(&fd, above).answer().map(Handle);
-    }
+    lowest = lowest.max(ABOVE_STDIO);
     // CHECK(a6-not-among-passed): where fewer sockets were passed than it was said, a lease would be
     // looked at for one.
-    if fd.as_raw_fd() < passed::lowest() {
-        let above = FcntlArg::F_DUPFD_CLOEXEC(passed::lowest());
-        return nix::fcntl::fcntl(&fd, above).answer().map(Handle);
+    lowest = lowest.max(passed::lowest());
+    if fd.as_raw_fd() < lowest {
+        return nix::fcntl::fcntl(&fd, FcntlArg::F_DUPFD_CLOEXEC(lowest)).answer().map(Handle);
     }
     Ok(Handle(fd.into_raw_fd()))
 }

@@ -9,8 +9,6 @@ use std::env;
 use std::ffi::OsStr;
 use std::sync::LazyLock;
 
-use super::child::ABOVE_STDIO;
-
 /// The variables by which sockets are passed, all of them: the process that they are
 /// for, its pidfd's inode, the number of descriptors, their names.
 pub(crate) const VARIABLES: [&str; 4] =
@@ -22,14 +20,14 @@ pub(crate) const FIRST: i32 = 3;
 /// More descriptors than any service manager passes.
 pub(crate) const COUNT_MAX: i32 = 128;
 
-/// The lowest number that a descriptor of ours may have.
+/// The lowest number above those that were passed to this process; 0 where none was.
 pub(super) fn lowest() -> i32 {
     static LOWEST: LazyLock<i32> = LazyLock::new(|| {
         let value = |name: &str| env::var_os(name);
         let ours = number(value("LISTEN_PID").as_deref()) == Some(std::process::id().into());
         let count = number(value("LISTEN_FDS").as_deref()).unwrap_or(0);
         let count = i32::try_from(count).unwrap_or(COUNT_MAX).clamp(0, COUNT_MAX);
-        if ours { FIRST + count } else { ABOVE_STDIO }
+        if ours { FIRST + count } else { 0 }
     });
     *LOWEST
 }
