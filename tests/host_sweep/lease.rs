@@ -80,6 +80,22 @@ fn a_lock_that_cannot_be_asked_for_keeps_whatever_the_error() {
 }
 
 #[test]
+fn a_claim_that_cannot_be_opened_is_told_whatever_the_error() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.dead();
+        for errno in [Errno::EMFILE, Errno::ENFILE, Errno::EIO, Errno::ENOMEM, Errno(199)] {
+            let opens = |call: &Call| matches!(call, Call::OpenDir { .. });
+            let root = ground.over(&Intercept::refusing(Host, errno, opens));
+            let report = root.sweep(&SweepOptions::default());
+            let expected = format!("kept: its lease could not be asked for: {errno}");
+            assert_eq!(sentence(&report, &claim), expected);
+        }
+        assert_eq!(ground.sweep().removed(), 1);
+    });
+}
+
+#[test]
 fn no_time_that_is_long_ago_or_to_come_is_a_proof() {
     in_cell(|| {
         let ground = ground();
