@@ -46,7 +46,7 @@ pub(crate) fn scan<K: Kernel>(
     but: Option<Pid>,
 ) -> Scan {
     let sought = Sought::new(claims);
-    let looked = |kernel: &K| {
+    let looked = |kernel: &K| -> Answer<Scan> {
         let Census { users, unread } = look_at_all(kernel, me, &sought, but)?;
         Ok(Scan { findings: users.iter().map(|users| finding(users)).collect(), unread })
     };
