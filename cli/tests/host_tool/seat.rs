@@ -45,7 +45,8 @@ impl Seat {
         command.args(["-c", line]).arg(ttyname(&pty.slave).unwrap()).args(program);
         let run = format!("{TOOL} run --root {} --budget 20s --", scratch_root().display());
         command.env("RUN", run).env("PS1", "").env("PS2", "").env("TERM", "dumb");
-        command.env("PROMPT_COMMAND", "echo prompt").env_remove("ENV");
+        // A dumb terminal alone is none without colours to everybody: not where `CI` is set.
+        command.env("NO_COLOR", "1").env("PROMPT_COMMAND", "echo prompt").env_remove("ENV");
         let program = ChildGuard::spawn(command).unwrap();
         let keyboard = File::from(pty.master.try_clone().unwrap());
         let screen = Reader::new(pty.master, "the terminal").unwrap();
