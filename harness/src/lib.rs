@@ -6,7 +6,7 @@
 //! * [`guard`] starts a child and ends it, with everything below it, whatever happens;
 //! * [`reader`] reads what a child says, under a deadline that tells what it waited for;
 //! * [`wait`] waits for the end of processes and the coming of files, by events, never by sleeping;
-//! * [`processes`] tells who lives;
+//! * [`processes`] tells who lives, and [`descriptors`] what this process has open;
 //! * [`scratch`] hands out directories that vanish with the cell.
 //!
 //! What is done to the implementation there:
@@ -35,6 +35,7 @@
 pub mod actor;
 pub mod answers;
 pub mod cell;
+pub mod descriptors;
 pub mod explore;
 mod fate;
 pub mod faults;

@@ -2,40 +2,26 @@
 //! is lost (c5, c7).
 
 use std::fs::{self, File};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mortmain::{Claim, ErrorKind};
+use mortmain_harness::descriptors;
 use mortmain_harness::ground::sentence;
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::scratch::scratch_root;
 
 use crate::support::{closes, dir, ground, in_cell, kind_of, refused, soon};
 
-/// Every descriptor of this process, and what it is open on.
-fn descriptors() -> Vec<(RawFd, PathBuf)> {
-    let entries = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
-    let open = entries.filter_map(|entry| {
-        let number = entry.file_name().to_str()?.parse().ok()?;
-        Some((number, fs::read_link(entry.path()).ok()?))
-    });
-    open.collect()
-}
-
+#[track_caller]
 fn descriptors_on(path: &Path) -> Vec<RawFd> {
-    descriptors().into_iter().filter(|(_, to)| to == path).map(|(fd, _)| fd).collect()
+    descriptors::on(path).expect("/proc is there")
 }
 
-/// Closes a descriptor as careless code does, and opens a stranger's file until that has its number.
-fn replace(fd: RawFd, with: &Path) -> Vec<File> {
-    nix::unistd::close(fd).expect("it is open");
-    let mut opened = Vec::new();
-    while opened.last().map(AsRawFd::as_raw_fd) != Some(fd) {
-        assert!(opened.len() < 100, "number {fd} is not given out again");
-        opened.push(File::open(with).unwrap());
-    }
-    opened
+#[track_caller]
+fn replace(number: RawFd, with: &Path) -> Vec<File> {
+    descriptors::replace(number, with).expect("it is open, and its number free then")
 }
 
 /// Lets a claim of this process go out of scope.
@@ -127,7 +113,8 @@ fn of_all_numbers_that_were_the_librarys_none_is_closed_when_it_is_a_strangers()
         let namespace = ground.namespace();
         let claim = namespace.create().unwrap();
         // What a daemon does that closes everything, and then opens files of its own.
-        let all = descriptors().into_iter().filter(|(_, to)| to.starts_with(ground.root()));
+        let all =
+            descriptors::all().unwrap().into_iter().filter(|(_, to)| to.starts_with(ground.root()));
         let numbers: Vec<RawFd> = all.map(|(fd, _)| fd).collect();
         assert!(numbers.len() >= 2, "the root's and the lease's are among {numbers:?}");
         let _strangers: Vec<Vec<File>> = numbers.iter().map(|fd| replace(*fd, &stranger)).collect();

@@ -2,17 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd as _;
 use std::process::Command;
 
 use mortmain::ErrorKind;
 use mortmain::sys::Handle;
+use mortmain_harness::descriptors;
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::intercept::copy_of;
 
-use crate::support::{
-    descriptors_on, error_of, file_of, holder, in_cell, is_free, lock_at, soon, start, stranger,
-};
+use crate::support::{error_of, file_of, holder, in_cell, is_free, lock_at, soon, start, stranger};
 
 #[test]
 fn a_holder_that_is_killed_has_let_go() {
@@ -30,7 +28,7 @@ fn a_copy_of_the_descriptor_does_not_prolong_the_lock() {
     in_cell(|path| {
         for drops in [false, true] {
             let guard = lock_at(path).lock().unwrap();
-            let fds = descriptors_on(&file_of(path));
+            let fds = descriptors::on(&file_of(path)).unwrap();
             assert_eq!(fds.len(), 1, "{fds:?}");
             let _copy = copy_of(Handle(fds[0])).unwrap();
             if drops {
@@ -51,6 +49,7 @@ fn no_program_that_is_started_meanwhile_has_the_descriptor() {
         command.args(["-c", "ls -l /proc/self/fd"]);
         let mut list = ChildGuard::spawn(command).unwrap();
         let open = list.lines().expect_eof(soon(), "what it has open").unwrap().join("\n");
+        assert!(list.wait(soon()).unwrap().success() && open.contains(" -> "), "{open}");
         assert!(!open.contains("ledger.lock"), "{open}");
     });
 }
@@ -87,18 +86,15 @@ fn a_lock_whose_file_was_removed_or_replaced_says_so_when_it_is_given_back() {
 fn a_strangers_lock_at_the_number_of_a_closed_descriptor_stays() {
     in_cell(|path| {
         let guard = lock_at(path).lock().unwrap();
-        let number = descriptors_on(&file_of(path))[0];
-        nix::unistd::close(number).expect("it is open");
-        let mut others = Vec::new();
-        while others.last().map(File::as_raw_fd) != Some(number) {
-            assert!(others.len() < 100, "number {number} is not given out again");
-            others.push(File::create(path.with_file_name("other")).unwrap());
-        }
+        let number = descriptors::on(&file_of(path)).unwrap()[0];
+        let other = path.with_file_name("other");
+        fs::write(&other, "").unwrap();
+        let mut others = descriptors::replace(number, &other).unwrap();
         let theirs = others.pop().expect("it has just been opened");
         theirs.lock().unwrap();
         let (kind, said) = error_of(guard.unlock());
         assert_eq!(kind, ErrorKind::LockLost, "{said}");
-        let asks = File::open(path.with_file_name("other")).unwrap();
+        let asks = File::open(&other).unwrap();
         assert!(asks.try_lock().is_err(), "a stranger's lock was given back");
         theirs.metadata().expect("its descriptor was not closed");
     });

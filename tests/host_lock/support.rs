@@ -1,7 +1,5 @@
 //! What the tests of locks share.
 
-use std::fs;
-use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,16 +66,6 @@ pub(crate) fn over<K: Kernel>(kernel: &K, path: &Path) -> LockFile<K> {
     let dir = path.parent().expect("it lies in a directory");
     let dir = PathBytes::from(dir.as_os_str().as_bytes());
     LockFile::open(kernel, &dir, Name::fixed("ledger.lock")).expect("its directory is there")
-}
-
-/// The descriptors of this process on a file.
-pub(crate) fn descriptors_on(path: &Path) -> Vec<RawFd> {
-    let entries = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
-    let open = entries.filter_map(|entry| {
-        let number = entry.file_name().to_str()?.parse().ok()?;
-        (fs::read_link(entry.path()).ok()? == path).then_some(number)
-    });
-    open.collect()
 }
 
 #[track_caller]

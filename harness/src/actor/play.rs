@@ -19,6 +19,7 @@ use super::held::HeldChild;
 use super::many::{create_many, path_of};
 use super::sweep;
 use super::wire::{Disturbance, Done, Order, Request, Said, VERSION, What};
+use crate::descriptors;
 use crate::raw::fork::fork;
 use crate::raw::thread::end_this_thread;
 
@@ -61,7 +62,7 @@ fn leave_group() -> ExitCode {
 }
 
 fn close_inherited() -> io::Result<()> {
-    let inherited = descriptors()?.into_iter().filter(|(number, _)| *number > 2);
+    let inherited = descriptors::all()?.into_iter().filter(|(number, _)| *number > 2);
     for (number, _) in inherited {
         match nix::unistd::close(number) {
             // The listing's own.
@@ -434,7 +435,7 @@ impl Actor {
     fn lose_lease(&self) -> Result<Done, Failure> {
         let claim = self.claim()?.path();
         let mut count = 0;
-        for (number, _) in descriptors()?.iter().filter(|(_, target)| *target == claim) {
+        for (number, _) in descriptors::all()?.iter().filter(|(_, target)| *target == claim) {
             nix::unistd::close(*number).map_err(io::Error::from)?;
             count += 1;
         }
@@ -448,7 +449,7 @@ fn limit_descriptors(more: u64) -> Result<Done, Failure> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     // The listing's own is closed by now.
     let listing = |target: &Path| target.starts_with("/proc") && target.ends_with("fd");
-    let open = descriptors()?.into_iter().filter(|(_, target)| !listing(target));
+    let open = descriptors::all()?.into_iter().filter(|(_, target)| !listing(target));
     let used: BTreeSet<RawFd> = open.map(|(number, _)| number).collect();
     let free = (0..).filter(|number| !used.contains(number));
     // OK because there are fewer descriptors than pids.
@@ -457,19 +458,6 @@ fn limit_descriptors(more: u64) -> Result<Done, Failure> {
     limit.current = Some(first_refused.cast_unsigned().into());
     setrlimit(Resource::Nofile, limit).map_err(io::Error::from)?;
     Ok(Done::Limited)
-}
-
-/// The descriptors of this process, and what each is open on.
-fn descriptors() -> io::Result<Vec<(RawFd, PathBuf)>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc/thread-self/fd")? {
-        let entry = entry?;
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let (Some(number), Ok(target)) = (number, fs::read_link(entry.path())) {
-            found.push((number, target));
-        }
-    }
-    Ok(found)
 }
 
 fn kind(error: Option<&Error>) -> String {
