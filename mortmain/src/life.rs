@@ -135,11 +135,17 @@ fn look_at_all<K: Kernel>(
     Ok(Census { users, unread })
 }
 
-/// Notes a use; those of one process come one after the other.
+/// Notes a use.
 fn meet(users: &mut Vec<User>, pid: Pid, how: Use, uses: &Uses) {
-    match users.last_mut() {
-        Some(user) if user.process.pid == pid => user.uses.push(how),
-        _ => {
+    match users.iter_mut().rfind(|user| user.process.pid == pid) {
+        // It was becoming another program when it was looked at before, or has several uses.
+        Some(user) => {
+            user.process.program.clone_from(&uses.program);
+            if !user.uses.contains(&how) {
+                user.uses.push(how);
+            }
+        }
+        None => {
             let process = Seen { pid, program: uses.program.clone() };
             users.push(User { process, uses: alloc::vec![how] });
         }

@@ -253,8 +253,10 @@ pub(crate) fn look_at_stray<K: Kernel>(
 ) -> Option<Obstacle> {
     // CHECK(l8-other-name): a claim that was renamed or copied has a record, and with it users
     // whom a sweep would ask about.
-    if has_record(dir) {
-        return Some(here(Hindrance::Claim));
+    match has_record(dir) {
+        Ok(true) => return Some(here(Hindrance::Claim)),
+        Ok(false) => {}
+        Err(unclear) => return Some(here(unclear)),
     }
     Walk::run(dir, &[], &mut Look { me, top: None, unseal }).stopped_by
 }
@@ -320,10 +322,17 @@ fn explain<K: Kernel>(uid: u32, parent: &Fd<K>, name: &Name, errno: Errno) -> Hi
 }
 
 /// Whether there is the record of an owner in a directory.
-fn has_record<K: Kernel>(dir: &Fd<K>) -> bool {
-    [OWNER, RELEASED].into_iter().any(|record| {
-        dir.readlink(&Name::fixed(record)).is_ok_and(|text| decode_owner(&text).is_some())
-    })
+fn has_record<K: Kernel>(dir: &Fd<K>) -> Result<bool, Hindrance> {
+    for record in [OWNER, RELEASED] {
+        match dir.readlink(&Name::fixed(record)) {
+            Ok(text) if decode_owner(&text).is_some() => return Ok(true),
+            // Something else stands there, or nothing.
+            Ok(_) | Err(Errno::ENOENT | Errno::EINVAL | Errno::EXDEV) => {}
+            // CHECK(h8-record-unclear): whoever is recorded there may live.
+            Err(errno) => return Err(Hindrance::Call { what: "reading the record of", errno }),
+        }
+    }
+    Ok(false)
 }
 
 /// Refuses the registry of a claim inside this one, while its commands run.
@@ -333,7 +342,7 @@ fn no_command_runs<K: Kernel>(
     name: &Name,
     dir: &Fd<K>,
 ) -> Result<(), Hindrance> {
-    if name.bytes() != COMMANDS.as_bytes() || !has_record(parent) {
+    if name.bytes() != COMMANDS.as_bytes() || !has_record(parent)? {
         return Ok(());
     }
     // CHECK(h5-commands-inside): the owner of a nested claim may be dead and its command alive.
@@ -364,7 +373,7 @@ impl<K: Kernel> Visitor<K> for Look<'_> {
         let Some(top) = self.top else {
             // CHECK(l8-claim-inside): what was recorded is judged by its record, and its users may
             // be seen by nothing else.
-            if is_given(name) || has_record(dir) {
+            if is_given(name) || has_record(dir)? {
                 return Err(Hindrance::Claim);
             }
             return unlocked(dir).map(|()| Enter::Visit);

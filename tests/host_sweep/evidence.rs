@@ -31,15 +31,21 @@ pub(crate) fn waits() -> Command {
     command
 }
 
+/// Starts a program that says what it is told, as `cat` does, and waits until it is that program: a
+/// spawn can return a moment before it has its name and its environment.
+#[track_caller]
 pub(crate) fn start(command: Command) -> ChildGuard {
-    ChildGuard::spawn_with_stdin(command).unwrap()
+    let mut guard = ChildGuard::spawn_with_stdin(command).unwrap();
+    guard.send_line("up", soon()).unwrap();
+    assert_eq!(guard.lines().next_line(soon(), "its answer").unwrap(), "up");
+    guard
 }
 
 /// Runs a script that says a line when it is ready.
 pub(crate) fn script(text: &str) -> (ChildGuard, String) {
     let mut command = Command::new("sh");
     command.args(["-c", text]).current_dir("/");
-    let mut guard = start(command);
+    let mut guard = ChildGuard::spawn_with_stdin(command).unwrap();
     let said = guard.lines().next_line(soon(), "the script's line").unwrap();
     (guard, said)
 }
@@ -166,10 +172,8 @@ pub(crate) fn mapped(program: &Path) -> Option<(ChildGuard, String)> {
     // The loader is what runs, and maps the program.
     let mut command = Command::new(&loader);
     command.arg(program).current_dir("/");
-    let mut user = start(command);
     // It is mapped once it answers.
-    user.send_line("mapped", soon()).unwrap();
-    assert_eq!(user.lines().next_line(soon(), "its answer").unwrap(), "mapped");
+    let user = start(command);
     let runs = Path::new(&loader).file_name().unwrap().to_str().unwrap();
     Some((user, runs.get(..15).unwrap_or(runs).to_owned()))
 }
@@ -561,7 +565,7 @@ fn who_was_forked_by_a_process_that_ended_before_it_was_looked_at_is_seen() {
         let mut command = Command::new("sh");
         let text = "mkfifo go never; echo ready; read x <go; { read x <never; } & echo $!";
         command.args(["-c", text]).current_dir(claim.join("files"));
-        let mut parent = start(command);
+        let mut parent = ChildGuard::spawn_with_stdin(command).unwrap();
         parent.lines().next_line(soon(), "the script's line").unwrap();
         let ended = parent.watch().unwrap();
         let (child, files) = (Rc::new(RefCell::new(None)), claim.join("files"));

@@ -285,6 +285,71 @@ fn a_claim_under_another_name_is_none_to_be_adopted() {
 }
 
 #[test]
+fn a_record_that_could_not_be_read_is_not_taken_for_none() {
+    in_cell(|| {
+        let ground = ground();
+        let renamed = ground.root().join("renamed");
+        fs::rename(ground.dead(), &renamed).unwrap();
+        let before = Tree::read(&renamed).unwrap();
+        for errno in [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EIO, Errno::EACCES] {
+            let reads = |call: &Call| matches!(call, Call::Readlink { .. });
+            let root = ground.over(&Intercept::refusing(Host, errno, reads));
+            let kept = only(root.adopt(&exact("renamed")).unwrap());
+            let told = format!("kept: reading the record of `.` failed: {errno}");
+            assert_eq!(kept.outcome.to_string(), told);
+            assert_eq!(Tree::read(&renamed).unwrap(), before);
+        }
+    });
+}
+
+#[test]
+fn what_came_to_the_name_before_the_lock_is_not_what_is_adopted() {
+    in_cell(|| {
+        let ground = ground();
+        let stray = stray(&ground, "stray");
+        let (at, away) = (stray.clone(), ground.root().join("away"));
+        let swaps = move || {
+            fs::rename(&at, &away).unwrap();
+            fs::create_dir(&at).unwrap();
+        };
+        let locks = |call: &Call| matches!(call, Call::Lock { .. });
+        let kernel = Intercept::once(Host, Moment::Before, locks, swaps);
+        let error = ground.over(&kernel).adopt(&exact("stray")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSuchStray, "{error}");
+        assert_eq!(ground.names(), ["away", "stray"]);
+    });
+}
+
+#[test]
+fn what_nobody_could_look_at_after_its_renaming_gets_its_name_back() {
+    in_cell(|| {
+        let ground = ground();
+        let stray = stray(&ground, "stray");
+        let before = Tree::read(&stray).unwrap();
+        for errno in [Errno::EMFILE, Errno::EIO] {
+            let mut is_renamed = false;
+            let adversary = move |call: &Call, moment: Moment| match (moment, call) {
+                (Moment::After, Call::Rename { .. }) => {
+                    is_renamed = true;
+                    None
+                }
+                (Moment::Before, Call::StatAt { .. }) if is_renamed => {
+                    is_renamed = false;
+                    Some(Err(errno))
+                }
+                _ => None,
+            };
+            let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+            let kept = only(ground.over(&kernel).adopt(&exact("stray")).unwrap());
+            assert_eq!(kept.outcome.to_string(), format!("kept: looking at `.` failed: {errno}"));
+            assert_eq!(ground.names(), ["stray"]);
+            assert_eq!(Tree::read(&stray).unwrap(), before);
+        }
+        assert_goes(&ground, &stray);
+    });
+}
+
+#[test]
 fn everybody_who_uses_a_stray_is_told_with_all_that_they_do_in_it() {
     in_cell(|| {
         let ground = ground();

@@ -259,8 +259,9 @@ impl Namespace {
     /// * [`ErrorKind::System`]: a call failed before anything was looked at.
     ///
     /// # Crash behaviour
-    /// Killed at any system call, it leaves the stray as it was, or a tombstone,
-    /// which the next sweep of this namespace judges and finishes.
+    /// Killed at any system call, it leaves the stray as it was, but for the mode
+    /// of sealed directories of the caller's, or a tombstone, which the next sweep
+    /// of this namespace judges and finishes.
     pub fn adopt(&self, name: impl AsRef<OsStr>) -> Result<Strays, Error> {
         let bytes = name.as_ref().as_bytes();
         let name = Name::new(bytes).ok_or_else(|| {
