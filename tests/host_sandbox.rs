@@ -12,12 +12,12 @@ use std::rc::Rc;
 use mortmain::protocol::Sandbox;
 use mortmain::sys::{Call, Host, Kernel, Name, PathBytes};
 use mortmain::{Error, ErrorKind};
-use mortmain_harness::cell;
 use mortmain_harness::ground::names_in;
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::intercept::{Intercept, Moment, copy_of};
 use mortmain_harness::scratch::scratch_root;
 use mortmain_harness::wait::Deadline;
+use mortmain_harness::{cell, descriptors};
 
 const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
 
@@ -202,6 +202,40 @@ fn what_a_killed_test_left_is_removed_by_the_rules_of_the_remover() {
             let _ends = sandbox;
         }
         assert_eq!(names_in(&trees.temp), ["outside"]);
+    });
+}
+
+#[test]
+fn a_strangers_directory_at_the_number_of_a_closed_descriptor_is_not_emptied() {
+    in_cell(|trees| {
+        let theirs = trees.temp.join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("precious"), "somebody's").unwrap();
+        let sandbox = take(&Host, &trees.temp, "x").unwrap();
+        let [number] = descriptors::on(&trees.temp.join("tag")).unwrap()[..] else {
+            panic!("it has one descriptor on its directory")
+        };
+        let mut others = descriptors::replace(number, &theirs).unwrap();
+        {
+            let _ends = sandbox;
+        }
+        assert_eq!(fs::read_to_string(theirs.join("precious")).unwrap(), "somebody's");
+        others.pop().expect("it has just been opened").metadata().expect("it was not closed");
+    });
+}
+
+#[test]
+fn what_was_moved_away_to_be_kept_is_kept() {
+    in_cell(|trees| {
+        let (tag, kept) = (trees.temp.join("tag"), trees.temp.join("kept"));
+        let sandbox = take(&Host, &trees.temp, "x").unwrap();
+        fs::write(tag.join("files/result"), "to look at").unwrap();
+        fs::rename(&tag, &kept).unwrap();
+        {
+            let _ends = sandbox;
+        }
+        assert_eq!(fs::read_to_string(kept.join("files/result")).unwrap(), "to look at");
+        let _next = take(&Host, &trees.temp, "y").expect("the tag is free");
     });
 }
 

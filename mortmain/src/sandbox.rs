@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 use crate::error::{Error, ErrorKind};
 use crate::remove::wipe;
 use crate::root::{open_own, still_named};
-use crate::sys::{Errno, Fd, Kernel, KernelExt, Lasting, Name, PathBytes, Whoami};
+use crate::sweep::is_foreign;
+use crate::sys::{Errno, Fd, Kernel, KernelExt, Lasting, Name, PathBytes, Probed, Whoami};
 
 /// Where it is noted who uses it: a link, whose text is the place in the source.
 const USER: &str = "user";
@@ -79,33 +80,36 @@ impl<K: Kernel> Sandbox<K> {
             };
             let stat = dir.stat().map_err(fail)?;
             // CHECK(x4-own-user): in the system's temporary directory anybody may have made it.
-            if stat.uid != me.uid {
+            if is_foreign(&me, stat.uid) {
                 return Err(obstructed(format!("it belongs to user {}", stat.uid)));
             }
+            // Unlocked again, not only closed, if it is not kept.
+            let asked = Probed::new(dir);
             // CHECK(x1-one-user): two tests would work in one directory, and one of them empty it.
-            match dir.lock() {
+            match asked.lock() {
                 Ok(()) => {}
-                Err(Errno::EAGAIN) => return Err(in_use(&path, &dir, site)),
+                Err(Errno::EAGAIN) => return Err(in_use(&path, asked.fd(), site)),
                 Err(errno) => return Err(fail(errno)),
             }
-            let named = still_named(&base, &name, &dir);
+            let dir = asked.fd();
+            let named = still_named(&base, &name, dir);
             // CHECK(x1-same-directory): its last user may have removed it just before the lock.
             let Some(stat) = named.map_err(fail)? else { continue };
             // CHECK(x2-wiped): what a killed test has left would be found by the next one.
-            wipe(&dir, &me).map_err(|obstacle| obstructed(format!("{obstacle}")))?;
+            wipe(dir, &me).map_err(|obstacle| obstructed(format!("{obstacle}")))?;
             let mut site = Vec::from(site.as_bytes());
             site.truncate(SITE_BYTES_MAX);
             dir.symlink(&Name::fixed(USER), &site).map_err(fail)?;
             dir.mkdir(&Name::fixed(FILES)).map_err(fail)?;
             let base_stat = base.stat().map_err(fail)?;
-            let (base, dir) = (Lasting::new(base, base_stat), Lasting::new(dir, stat));
+            let (base, dir) = (Lasting::new(base, base_stat), Lasting::new(asked.keep(), stat));
             return Ok(Sandbox { base, name, dir, path, owner });
         }
         let text = format!("in {ROUNDS} rounds somebody removed it each time");
         Err(Error::because(ErrorKind::TagInUse, OPERATION, &path, text))
     }
 
-    /// What the test is given: an empty directory of mode 0700.
+    /// What the test is given: an empty directory, of mode 0700 less the umask.
     #[must_use]
     pub fn files(&self) -> PathBytes {
         self.path.join(FILES.as_bytes())
@@ -120,9 +124,16 @@ impl<K: Kernel> Sandbox<K> {
             return;
         }
         let (base, dir) = (self.base.fd(), self.dir.fd());
-        let (Ok(true), Ok(true)) = (self.base.still_is(), self.dir.still_is()) else { return };
+        // CHECK(x3-same-descriptor): the number may be a stranger's directory by now, and that would
+        // be emptied.
+        if self.base.still_is() != Ok(true) || self.dir.still_is() != Ok(true) {
+            return;
+        }
         let Ok(me) = kernel.identity() else { return };
-        if wipe(dir, &me).is_ok() && matches!(still_named(base, &self.name, dir), Ok(Some(_))) {
+        let is_named = || matches!(still_named(base, &self.name, dir), Ok(Some(_)));
+        // CHECK(x3-still-named): who has moved it away wants to keep it.
+        let is_ours = is_named();
+        if is_ours && wipe(dir, &me).is_ok() && is_named() {
             // What came into it meanwhile stays.
             let _ = base.rmdir(&self.name);
         }
