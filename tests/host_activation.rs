@@ -1,8 +1,8 @@
 //! Sockets that are passed to a program, started as a service manager starts it (a1–a6).
 
 use std::fs;
-use std::io::Read as _;
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::io::{self, Read as _};
+use std::os::fd::RawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,6 +67,20 @@ fn sockets_that_were_passed_to_this_very_process_are_taken() {
             ["took web admin", "3: close-on-exec", "4: close-on-exec", "handed on: nothing"];
         assert_eq!(said[1..5], expected);
         assert!(said[5].contains("its sockets were taken before"), "{said:?}");
+    });
+}
+
+/// A name that is left empty stands for its socket all the same.
+#[test]
+fn a_socket_without_a_name_takes_none_from_the_next() {
+    in_cell(|root| {
+        let [one, two] = ["one", "two"].map(|name| UnixListener::bind(root.join(name)).unwrap());
+        let [one, two] = [inheritable(&one), inheritable(&two)];
+        let setting = format!(
+            "export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=:admin; \
+             exec 3<&{one} 4<&{two} {one}<&- {two}<&-"
+        );
+        assert_eq!(started(root, &setting)[1], "took unknown admin");
     });
 }
 
@@ -151,6 +165,21 @@ fn what_was_passed_to_another_process_is_left_alone() {
     });
 }
 
+/// Connects to a socket that has its name, and is listened to a moment later.
+#[track_caller]
+fn connected(path: &Path) -> UnixStream {
+    let deadline = soon();
+    loop {
+        match UnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                assert!(!deadline.passed(), "nobody listens at {}", path.display());
+                std::thread::yield_now();
+            }
+            connected => return connected.unwrap(),
+        }
+    }
+}
+
 #[test]
 fn a_real_service_manager_is_understood() {
     in_cell(|root| {
@@ -164,13 +193,12 @@ fn a_real_service_manager_is_understood() {
         command.arg("--listen").arg(&path).args([LAB, "part", "serve"]);
         let mut activated = ChildGuard::spawn(command).expect("it is there");
         file_appears(root, "socket".as_ref(), soon()).unwrap();
-        let mut client = UnixStream::connect(&path).unwrap();
+        let mut client = connected(&path);
         client.set_read_timeout(Some(soon().limit())).unwrap();
         let mut said = String::new();
         client.read_to_string(&mut said).unwrap();
         // It becomes the service itself.
         assert_eq!(said, format!("served by {}", activated.pid()));
         assert!(activated.wait(soon()).unwrap().success());
-        assert!(client.as_raw_fd() > 2);
     });
 }

@@ -32,8 +32,8 @@
 //!   sets neither variable, and the program then has to open its own: ask for sockets
 //!   here only where they were asked for in the program's own configuration.
 //!
-//! The commands that a claim starts do not get the variables, and no descriptor of
-//! this library is ever among the numbers that were passed.
+//! The commands that a claim starts do not get the variables, and no descriptor that
+//! this library keeps is ever among the numbers that were passed.
 
 use std::env;
 use std::format;
@@ -136,13 +136,17 @@ fn take_all(count: i32) -> Result<Vec<Socket>, Error> {
             ));
         }
     }
+    let fail =
+        |errno| Error::of_kind(ErrorKind::NotActivated, OPERATION, &about("LISTEN_FDS"), errno);
+    // Before any is taken: who has taken one closes it when the next one fails.
+    for number in numbers.clone() {
+        passed::keep_from_commands(number).map_err(fail)?;
+    }
     let names = env::var_os("LISTEN_FDNAMES").unwrap_or_default().into_string().unwrap_or_default();
-    let mut names = names.split(':').filter(|name| !name.is_empty());
+    let mut names = names.split(':');
     let sockets = numbers.map(|number| {
-        let fd = passed::take(number).map_err(|errno| {
-            Error::of_kind(ErrorKind::NotActivated, OPERATION, &about("LISTEN_FDS"), errno)
-        })?;
-        Ok(Socket { fd, name: names.next().unwrap_or("unknown").into() })
+        let name = names.next().filter(|name| !name.is_empty()).unwrap_or("unknown");
+        Ok(Socket { fd: passed::take(number).map_err(fail)?, name: name.into() })
     });
     sockets.collect()
 }

@@ -30,10 +30,15 @@ pub(crate) fn listens(number: i32) -> Result<(), NotOurs> {
     }
 }
 
-/// Takes a descriptor over, and sees to it that no command inherits it.
-pub(crate) fn take(number: i32) -> Answer<OwnedFd> {
-    let fd = raw::take_over(Handle(number))?;
+/// Sees to it that no command inherits a descriptor.
+pub(crate) fn keep_from_commands(number: i32) -> Answer<()> {
+    let fd = raw::borrow(Handle(number))?;
     // CHECK(a5-close-on-exec): a command would keep the address after the program has ended.
-    rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC).answer()?;
-    Ok(fd)
+    rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC).answer()?;
+    Ok(())
+}
+
+/// Takes a descriptor over.
+pub(crate) fn take(number: i32) -> Answer<OwnedFd> {
+    raw::take_over(Handle(number))
 }
