@@ -5,6 +5,8 @@
 //! machine, to one mount, or only pretend. So the list is short, and what is
 //! not on it is refused at creation and is "cannot tell" in a sweep.
 
+use alloc::string::String;
+
 use crate::sys::FsMagic;
 
 macro_rules! kinds {
@@ -41,6 +43,19 @@ macro_rules! kinds {
             }
         }
     };
+}
+
+impl FsKind {
+    /// The kind that a magic number stands for; in words why a lock there is none, when it is not
+    /// on the list.
+    pub(crate) fn listed(magic: FsMagic) -> Result<FsKind, String> {
+        FsKind::from_magic(magic).ok_or_else(|| {
+            alloc::format!(
+                "locks on a file system of kind {:#x} may not reach every process that uses it",
+                magic.0
+            )
+        })
+    }
 }
 
 // Magic numbers: linux/magic.h, and the file systems' own headers for zfs and bcachefs.

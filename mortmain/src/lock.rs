@@ -64,13 +64,8 @@ impl<K: Kernel> LockFile<K> {
             opened.map_err(|errno| Error::system("open the directory of", &path, errno))?;
         // CHECK(f3-listed-file-system): two machines on one share would both be told that they
         // have it.
-        if FsKind::from_magic(magic).is_none() {
-            let text = alloc::format!(
-                "locks on a file system of kind {:#x} may not reach every process that uses it",
-                magic.0
-            );
-            return Err(Error::because(ErrorKind::NoLocks, OPERATION, &path, text));
-        }
+        FsKind::listed(magic)
+            .map_err(|text| Error::because(ErrorKind::NoLocks, OPERATION, &path, text))?;
         Ok(LockFile { shared: Arc::new(Shared { dir, name, path }) })
     }
 

@@ -88,13 +88,8 @@ impl<K: Kernel> Root<K> {
         let magic =
             self.fd().fs_magic().map_err(|errno| Error::system(operation, self.path(), errno))?;
         // CHECK(c4-listed-file-system): elsewhere a lock may be one of this machine or mount only.
-        FsKind::from_magic(magic).ok_or_else(|| {
-            let text = alloc::format!(
-                "locks on a file system of kind {:#x} may not reach every process that uses it",
-                magic.0
-            );
-            Error::because(ErrorKind::Unprotected, operation, self.path(), text)
-        })
+        FsKind::listed(magic)
+            .map_err(|text| Error::because(ErrorKind::Unprotected, operation, self.path(), text))
     }
 }
 

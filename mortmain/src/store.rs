@@ -136,13 +136,16 @@ impl<K: Kernel> StoreFile<K> {
     /// * [`ErrorKind::Obstructed`]: what stands at the name is no regular file.
     /// * [`ErrorKind::TooLarge`], [`ErrorKind::NoSpace`], [`ErrorKind::System`].
     ///
+    /// # Panics
+    /// When the lock is another file's.
+    ///
     /// # Crash behaviour
     /// Killed at any call, the caller leaves the old content or the new one, and at
     /// most one file beside it, which the next write removes. After a power cut it
     /// is the same, and the new one if this had returned.
     pub fn write(&self, lock: &Held<K>, content: &[u8]) -> Result<(), Error> {
         let fail = |errno| Error::system("write", &self.path, errno);
-        debug_assert!(lock.path() == self.lock.path(), "another file's lock is no proof");
+        self.is_locked_by(lock);
         self.fits("write", content.len() as u64)?;
         let mode = self.mode()?;
         // CHECK(t3-leftover-goes): whoever was killed while it wrote would be in every later one's
@@ -163,6 +166,11 @@ impl<K: Kernel> StoreFile<K> {
         // for half a minute.
         uninterrupted(|| self.dir().sync()).map_err(fail)?;
         Ok(())
+    }
+
+    fn is_locked_by(&self, lock: &Held<K>) {
+        // CHECK(t4-own-lock): under another file's lock two could write this one at once.
+        assert!(lock.path() == self.lock.path(), "another file's lock is no proof");
     }
 
     /// The mode that the new file is to have: the old one's.
@@ -194,15 +202,22 @@ impl<K: Kernel> StoreFile<K> {
 
     /// Puts a content aside that cannot be understood, and says so. Where there is
     /// one already, it stays where it is: nothing that somebody may need is lost.
+    ///
+    /// # Panics
+    /// As [`StoreFile::write`].
     pub fn put_aside(&self, lock: &Held<K>, why: &str) -> Error {
-        debug_assert!(lock.path() == self.lock.path(), "another file's lock is no proof");
-        let kept = match self.dir().stat_at(&self.aside) {
-            Err(Errno::ENOENT) => self.dir().rename(&self.name, &self.aside).is_ok(),
+        self.is_locked_by(lock);
+        let aside = &self.aside;
+        let done = match self.dir().stat_at(aside) {
+            Err(Errno::ENOENT) => match self.dir().rename(&self.name, aside) {
+                Ok(()) => alloc::format!("it is kept as {aside}"),
+                Err(errno) => alloc::format!("it stays, since it could not be put aside: {errno}"),
+            },
+            Err(errno) => alloc::format!("it stays, since {aside} could not be looked at: {errno}"),
             // CHECK(t5-not-over-another): the one before may be the only good copy.
-            _ => false,
+            Ok(_) => alloc::format!("it stays, because there is already {aside}"),
         };
-        let where_to = if kept { "it is kept as" } else { "it stays, because there is already" };
-        let text = alloc::format!("{why}; {where_to} {}", self.aside);
+        let text = alloc::format!("{why}; {done}");
         // It need not outlast a power cut: then the content is found at its name again.
         Error::because(ErrorKind::Corrupt, "update", &self.path, text)
     }

@@ -3,12 +3,14 @@
 
 use std::cell::RefCell;
 use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use mortmain::sys::{Call, Errno, Host, Kernel as _};
+use mortmain::protocol::StoreFile;
+use mortmain::sys::{Call, Errno, Host, Kernel as _, Name, PathBytes};
 use mortmain::{ErrorKind, Store};
 use mortmain_harness::ground::names_in;
 use mortmain_harness::intercept::{Intercept, Moment};
@@ -162,6 +164,53 @@ fn a_content_that_cannot_be_understood_is_told_and_kept_aside() {
             assert_eq!(kind, ErrorKind::Corrupt);
             assert!(said.contains("it stays, because there is already data.corrupt"), "{said}");
             assert_eq!((text(path).as_str(), text(&aside).as_str()), ("another", "half a numb"));
+        }
+    });
+}
+
+#[test]
+fn another_files_lock_writes_nothing() {
+    in_cell(|path| {
+        let dir = path.parent().expect("it lies in a directory");
+        let root = PathBytes::from(dir.as_os_str().as_bytes());
+        let file = |name| StoreFile::open(&Host, &root, Name::fixed(name)).unwrap();
+        let (one, other) = (file("one"), file("other"));
+        let lock = one.lock().attempt().unwrap().expect("nobody else wants it");
+        let written = catch_unwind(AssertUnwindSafe(|| other.write(&lock, b"beside somebody")));
+        let words = written.expect_err("it panics");
+        let words = words.downcast_ref::<&str>().copied().unwrap_or_default();
+        assert_eq!(words, "another file's lock is no proof");
+        assert_eq!(names_in(dir), ["one.lock"]);
+    });
+}
+
+#[test]
+fn what_cannot_be_put_aside_stays_and_says_why() {
+    in_cell(|path| {
+        fs::write(path, "half a numb").unwrap();
+        let dir = path.parent().expect("it lies in a directory").as_os_str().as_bytes();
+        let looks = |call: &Call| match call {
+            Call::StatAt { name, .. } => name.bytes() == b"data.corrupt",
+            _ => false,
+        };
+        let renames = |call: &Call| matches!(call, Call::Rename { .. });
+        let refusing: [(Intercept<Host>, _); 2] = [
+            (
+                Intercept::refusing(Host, Errno::EMFILE, looks),
+                "it stays, since data.corrupt could not be looked at: too many open files",
+            ),
+            (
+                Intercept::refusing(Host, Errno::EACCES, renames),
+                "it stays, since it could not be put aside: permission denied",
+            ),
+        ];
+        for (kernel, why) in refusing {
+            let file =
+                StoreFile::open(&kernel, &PathBytes::from(dir), Name::fixed("data")).unwrap();
+            let lock = file.lock().attempt().unwrap().expect("nobody else wants it");
+            let said = file.put_aside(&lock, "it is no number").to_string();
+            assert!(said.contains(&format!("it is no number; {why}")), "{said}");
+            assert_eq!(text(path), "half a numb");
         }
     });
 }

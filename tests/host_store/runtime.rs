@@ -60,14 +60,19 @@ fn a_ticker_goes_on_while_a_write_waits_for_the_lock() {
 fn a_ticker_goes_on_while_a_change_takes_its_time() {
     in_cell(|path| {
         on_one_thread(path, |path| async move {
-            let (store, (open, gate)) = (store_at(&path), channel());
+            let (store, (open, gate), (begins, begun)) = (store_at(&path), channel(), channel());
             let change = move |_: Option<&[u8]>| {
+                begins.send(()).expect("somebody waits for it");
                 gate.recv_timeout(soon().limit()).expect("it is opened");
                 Some(b"new".to_vec())
             };
             let writes = tokio::spawn(async move { store.update_async(change).await });
-            for _ in 0..50 {
+            let (mut ticks, deadline) = (0, soon());
+            // So often after it has begun.
+            while ticks < 50 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
+                ticks += i32::from(ticks > 0 || begun.try_recv().is_ok());
+                assert!(ticks > 0 || !deadline.passed(), "the change does not begin");
             }
             assert!(!writes.is_finished());
             open.send(()).unwrap();

@@ -157,7 +157,8 @@ impl FileLock {
     /// Takes the lock, and waits for it without holding up a thread of the runtime.
     ///
     /// Nothing is left of a future that is dropped: neither a lock nor a place in the
-    /// queue. So `tokio::time::timeout` gives it a limit.
+    /// queue. A question that has begun is brought to its end, and what it took is given
+    /// back then. So `tokio::time::timeout` gives it a limit.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

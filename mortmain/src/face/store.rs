@@ -103,7 +103,8 @@ impl Store {
     }
 
     /// The lock that its writers take, for what has to be done together with a
-    /// change.
+    /// change. It is not re-entrant: [`Store::update`] in a thread that holds it
+    /// waits for itself.
     #[must_use]
     pub fn lock(&self) -> &FileLock {
         &self.lock
@@ -136,7 +137,7 @@ impl Store {
     /// * [`ErrorKind::Corrupt`]: the check refuses the content, which is put aside as
     ///   `<name>.corrupt`, so that the next change begins without one; or it stays, if
     ///   there is such a file already. Or the check refuses the new content.
-    /// * [`ErrorKind::LockLost`]: the new content stands, but the lock's file was removed
+    /// * [`ErrorKind::LockLost`]: what was written stands, but the lock's file was removed
     ///   meanwhile, so that another process's change may have been lost.
     /// * [`ErrorKind::NoSpace`], [`ErrorKind::TooLarge`].
     /// * [`ErrorKind::System`]: a call failed. If it was the last one the new content
