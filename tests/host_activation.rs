@@ -38,9 +38,15 @@ fn inheritable(of: &impl std::os::fd::AsFd) -> RawFd {
 /// Starts the program by a shell that sets the variables and becomes it, and returns what it says.
 #[track_caller]
 fn started(root: &Path, setting: &str) -> Vec<String> {
+    started_as("adopt", root, setting)
+}
+
+/// The same of another part.
+#[track_caller]
+fn started_as(part: &str, root: &Path, setting: &str) -> Vec<String> {
     let mut command = Command::new("sh");
     let script = format!("{setting}; exec \"$@\"");
-    command.args(["-c", &script, "sh", LAB, "part", "adopt"]).arg(root);
+    command.args(["-c", &script, "sh", LAB, "part", part]).arg(root);
     for variable in ["LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
         command.env_remove(variable);
     }
@@ -70,6 +76,44 @@ fn sockets_that_were_passed_to_this_very_process_are_taken() {
     });
 }
 
+/// Another reader of the same variables is asked as well. It believes more; what is taken here is
+/// what it takes, under the same numbers and names, and what it refuses is refused.
+#[test]
+fn what_is_taken_is_what_another_reader_takes() {
+    in_cell(|root| {
+        let [one, two] = ["one", "two"].map(|name| UnixListener::bind(root.join(name)).unwrap());
+        let [one, two] = [inheritable(&one), inheritable(&two)];
+        let mut taken = Vec::new();
+        for pid in ["", "LISTEN_PID=$$", "LISTEN_PID=1", "LISTEN_PID=me"] {
+            for count in ["", "LISTEN_FDS=0", "LISTEN_FDS=1", "LISTEN_FDS=2", "LISTEN_FDS=two"] {
+                for names in ["", "LISTEN_FDNAMES=", "LISTEN_FDNAMES=a:b", "LISTEN_FDNAMES=:b"] {
+                    let passed = format!("exec 3<&{one} 4<&{two} {one}<&- {two}<&-");
+                    let setting = format!("export X= {pid} {count} {names}; {passed}");
+                    let [ours, theirs] =
+                        ["adopt", "sd-notify"].map(|part| started_as(part, root, &setting));
+                    let told = format!("{pid} {count} {names}: {ours:?}, and {theirs:?}");
+                    // Ours says first what the library has open, and at last what commands get.
+                    if ours[1].starts_with("took ") {
+                        assert_eq!(ours[1..=theirs.len()], theirs, "{told}");
+                        taken.push(format!("{count} {names}"));
+                    } else {
+                        assert!(ours[1].starts_with("error NotActivated"), "{told}");
+                        assert!(theirs == ["took "] || theirs[0].starts_with("error "), "{told}");
+                    }
+                }
+            }
+        }
+        let expected = [
+            "LISTEN_FDS=1 ",
+            "LISTEN_FDS=1 LISTEN_FDNAMES=",
+            "LISTEN_FDS=2 ",
+            "LISTEN_FDS=2 LISTEN_FDNAMES=a:b",
+            "LISTEN_FDS=2 LISTEN_FDNAMES=:b",
+        ];
+        assert_eq!(taken, expected);
+    });
+}
+
 /// A name that is left empty stands for its socket all the same.
 #[test]
 fn a_socket_without_a_name_takes_none_from_the_next() {
@@ -80,7 +124,7 @@ fn a_socket_without_a_name_takes_none_from_the_next() {
             "export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=:admin; \
              exec 3<&{one} 4<&{two} {one}<&- {two}<&-"
         );
-        assert_eq!(started(root, &setting)[1], "took unknown admin");
+        assert_eq!(started(root, &setting)[1], "took  admin");
     });
 }
 
@@ -137,6 +181,16 @@ fn what_does_not_fit_is_refused_and_says_what_to_do() {
             (
                 format!("{socket}; export LISTEN_PID=$$ LISTEN_FDS=129"),
                 "LISTEN_FDS: it is 129, and 128 would be many",
+            ),
+            (
+                format!("{socket}; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=web:admin"),
+                "LISTEN_FDNAMES: it has 2 names, and LISTEN_FDS is 1",
+            ),
+            (
+                format!(
+                    "{socket}; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=$(printf 'w\\377')"
+                ),
+                "LISTEN_FDNAMES: `w\\xff` is no text",
             ),
             (
                 format!("exec 3<{}; export LISTEN_PID=$$ LISTEN_FDS=1", file.display()),

@@ -41,6 +41,18 @@ pub(super) fn serve() -> io::Result<()> {
     write!(client, "served by {}", std::process::id())
 }
 
+/// Takes the sockets as the crate `sd-notify` does, and says the same of them.
+pub(super) fn sd_notify() -> io::Result<()> {
+    match sd_notify::listen_fds_with_names() {
+        Ok(sockets) => {
+            let (numbers, names): (Vec<_>, Vec<_>) = sockets.unzip();
+            say(&format!("took {}", names.join(" ")))?;
+            numbers.iter().try_for_each(|number| say(&format!("{number}: {}", flags_of(*number)?)))
+        }
+        Err(error) => say(&format!("error {error}")),
+    }
+}
+
 /// Numbers of descriptors on something below a directory.
 fn own_numbers(root: &Path) -> io::Result<String> {
     let mut numbers = Vec::new();

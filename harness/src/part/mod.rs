@@ -40,6 +40,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some("lock-killed") => lock::killed(&path),
         Some("adopt") => activation::adopt(&path),
         Some("serve") => activation::serve(),
+        Some("sd-notify") => activation::sd_notify(),
         Some("sandbox-suite") => sandbox::suite(),
         Some("sandbox-hold") => sandbox::hold(),
         Some("sandbox-static") => sandbox::never_dropped(),

@@ -56,7 +56,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// What the service manager calls it; `unknown` where it says nothing.
+    /// What the service manager calls it; `unknown` where it names none, and nothing
+    /// where it leaves this one's name empty, as `sd_listen_fds_with_names(3)` has it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -80,8 +81,8 @@ impl From<Socket> for OwnedFd {
 ///
 /// # Errors
 /// [`ErrorKind::NotActivated`], and nothing is taken: a variable is not set, is no
-/// number, is another process's, or says that there are none or too many; or a
-/// descriptor is closed, or is no socket that listens; or they were taken before. The
+/// number, is another process's, or says that there are none or too many; or there
+/// are other than as many names, where there are names; or a descriptor is closed, or is no socket that listens; or they were taken before. The
 /// message names the variable and what to do, and is meant to be the last line of a
 /// start that fails.
 pub fn sockets() -> Result<Vec<Socket>, Error> {
@@ -136,19 +137,35 @@ fn take_all(count: i32) -> Result<Vec<Socket>, Error> {
             ));
         }
     }
+    let names = names_of(numbers.len())?;
     let fail =
         |errno| Error::of_kind(ErrorKind::NotActivated, OPERATION, &about("LISTEN_FDS"), errno);
     // Before any is taken: who has taken one closes it when the next one fails.
     for number in numbers.clone() {
         passed::keep_from_commands(number).map_err(fail)?;
     }
-    let names = env::var_os("LISTEN_FDNAMES").unwrap_or_default().into_string().unwrap_or_default();
-    let mut names = names.split(':');
-    let sockets = numbers.map(|number| {
-        let name = names.next().filter(|name| !name.is_empty()).unwrap_or("unknown");
-        Ok(Socket { fd: passed::take(number).map_err(fail)?, name: name.into() })
-    });
+    let sockets = numbers
+        .zip(names)
+        .map(|(number, name)| Ok(Socket { fd: passed::take(number).map_err(fail)?, name }));
     sockets.collect()
+}
+
+/// What so many sockets are called.
+fn names_of(count: usize) -> Result<Vec<String>, Error> {
+    let Some(names) = env::var_os("LISTEN_FDNAMES") else {
+        return Ok((0..count).map(|_| "unknown".into()).collect());
+    };
+    let Some(names) = names.to_str() else {
+        let text = format!("`{}` is no text", names.as_encoded_bytes().escape_ascii());
+        return Err(refused("LISTEN_FDNAMES", text));
+    };
+    let names: Vec<String> = names.split(':').map(Into::into).collect();
+    // CHECK(a2-as-many-names): the name that is missing would be taken from the next socket.
+    if names.len() != count {
+        let text = format!("it has {} names, and LISTEN_FDS is {count}", names.len());
+        return Err(refused("LISTEN_FDNAMES", text));
+    }
+    Ok(names)
 }
 
 const OPERATION: &str = "take the sockets of";
