@@ -9,7 +9,7 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let scratch = tempfile::tempdir()?;
+//! # let scratch = mortmain::sandbox!("doc-crate")?;
 //! # let root = scratch.path();
 //! use mortmain::Namespace;
 //!

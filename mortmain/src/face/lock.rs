@@ -38,7 +38,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(32);
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let scratch = tempfile::tempdir()?;
+/// # let scratch = mortmain::sandbox!("doc-lock")?;
 /// # let ledger = scratch.path().join("ledger");
 /// use std::time::Duration;
 /// use mortmain::FileLock;
@@ -162,7 +162,7 @@ impl FileLock {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let scratch = tempfile::tempdir()?;
+    /// # let scratch = mortmain::sandbox!("doc-lock-async")?;
     /// # let ledger = scratch.path().join("ledger");
     /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     /// # runtime.block_on(async {

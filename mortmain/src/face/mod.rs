@@ -92,7 +92,7 @@ fn name_in(dir: &PathBytes, name: &OsStr, operation: &'static str) -> Result<Nam
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let scratch = tempfile::tempdir()?;
+/// # let scratch = mortmain::sandbox!("doc-namespace")?;
 /// # let root = scratch.path();
 /// use mortmain::Namespace;
 ///
@@ -227,7 +227,7 @@ impl Namespace {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let scratch = tempfile::tempdir()?;
+    /// # let scratch = mortmain::sandbox!("doc-strays")?;
     /// # let root = scratch.path();
     /// # std::fs::create_dir(root.join("build-1f3a"))?;
     /// let namespace = mortmain::Namespace::at(root, "my-tool")?;

@@ -28,7 +28,7 @@ type Check = dyn Fn(&[u8]) -> Result<(), String> + Send + Sync;
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let scratch = tempfile::tempdir()?;
+/// # let scratch = mortmain::sandbox!("doc-store")?;
 /// # let path = scratch.path().join("visits");
 /// use mortmain::Store;
 ///
@@ -222,7 +222,7 @@ impl Store {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let scratch = tempfile::tempdir()?;
+    /// # let scratch = mortmain::sandbox!("doc-store-async")?;
     /// # let path = scratch.path().join("log");
     /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     /// # runtime.block_on(async {

@@ -70,7 +70,7 @@ impl Namespace {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let scratch = tempfile::tempdir()?;
+    /// # let scratch = mortmain::sandbox!("doc-sweep")?;
     /// # let root = scratch.path();
     /// use mortmain::Namespace;
     /// use std::time::Duration;
@@ -287,10 +287,8 @@ mod tests {
         Root::open(&Beset(Arc::new(before)), path, prefix).expect("the root is there")
     }
 
-    fn scratch() -> (tempfile::TempDir, Namespace) {
-        let scratch = tempfile::tempdir().expect("there is room");
-        let namespace = Namespace::at(scratch.path(), "t").expect("the root is there");
-        (scratch, namespace)
+    fn namespace_in(scratch: &crate::Sandbox) -> Namespace {
+        Namespace::at(scratch.path(), "t").expect("the root is there")
     }
 
     /// A claim that nobody uses.
@@ -300,7 +298,8 @@ mod tests {
 
     #[test]
     fn a_sweep_in_the_background_returns_before_its_first_call() {
-        let (scratch, namespace) = scratch();
+        let scratch = crate::sandbox!("sweep-begins").expect("there is room");
+        let namespace = namespace_in(&scratch);
         given_up(&namespace);
         let gate = Arc::new(Mutex::new(()));
         let entrance = Arc::clone(&gate);
@@ -321,7 +320,8 @@ mod tests {
 
     #[test]
     fn nobody_has_to_wait_for_a_sweep_in_the_background() {
-        let (_scratch, namespace) = scratch();
+        let scratch = crate::sandbox!("sweep-nobody-waits").expect("there is room");
+        let namespace = namespace_in(&scratch);
         given_up(&namespace);
         let begin = || {
             let (open, gate) = channel();
@@ -361,7 +361,8 @@ mod tests {
                 panic!("{} is met by a remover that panics", claim.name())
             }
         }
-        let (scratch, namespace) = scratch();
+        let scratch = crate::sandbox!("sweep-panics").expect("there is room");
+        let namespace = namespace_in(&scratch);
         given_up(&namespace);
         let begin = || namespace.sweep_in_background_with(SweepOptions::default(), Probes, Panics);
         let expected = format!(
@@ -378,7 +379,8 @@ mod tests {
 
     #[test]
     fn a_claim_made_beside_a_sweep_is_its_programs_own_even_without_its_lease() {
-        let (scratch, namespace) = scratch();
+        let scratch = crate::sandbox!("sweep-without-its-lease").expect("there is room");
+        let namespace = namespace_in(&scratch);
         let made = Arc::new(Mutex::new(None));
         let (slot, maker) = (Arc::clone(&made), namespace.clone());
         let root = beset(scratch.path(), move |call| {

@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn this_process_is_told_as_the_holder_of_what_it_has_locked() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::sandbox!("files-holder").unwrap();
         let file = std::fs::File::create(dir.path().join("lock")).unwrap();
         let handle = Handle(file.as_raw_fd());
         assert_eq!(lock_holder(handle), Ok(vec![]));
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_held_is_refused_and_not_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::sandbox!("files-refused").unwrap();
         let open = || std::fs::File::create(dir.path().join("lock")).unwrap();
         let holder = open();
         holder.lock().unwrap();
