@@ -2,7 +2,7 @@
 //! (x1–x4).
 
 use std::cell::RefCell;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
@@ -75,7 +75,10 @@ fn next(random: &mut u64) -> u64 {
 
 #[test]
 fn of_suites_that_are_killed_at_any_moment_one_directory_a_tag_is_left() {
-    let seed = std::env::var("MORTMAIN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let seed = std::env::var("MORTMAIN_SEED").map_or(1, |seed| match seed.parse() {
+        Ok(seed) => seed,
+        Err(wrong) => panic!("MORTMAIN_SEED={seed}: {wrong}"),
+    });
     println!("again with MORTMAIN_SEED={seed}");
     in_cell(|trees| {
         let mut random = seed;
@@ -103,6 +106,48 @@ fn of_suites_that_are_killed_at_any_moment_one_directory_a_tag_is_left() {
         paths.sort_unstable();
         paths.dedup();
         assert_eq!(paths.len(), 3, "each tag is one directory in every run: {paths:?}");
+    });
+}
+
+/// How many directories there are after each of five suites that were killed with one.
+#[track_caller]
+fn left_by(trees: &Trees, role: &str) -> [usize; 5] {
+    [(); 5].map(|()| {
+        let mut suite = trees.start(role);
+        suite.lines().next_line(soon(), "where it works").unwrap();
+        suite.kill_hard().unwrap();
+        trees.left().len()
+    })
+}
+
+/// The design that tags were chosen over.
+#[test]
+fn names_with_a_pid_leave_a_directory_for_every_suite_that_is_killed() {
+    in_cell(|trees| {
+        assert_eq!(left_by(trees, "sandbox-hold"), [1; 5]);
+        // Beside that one.
+        assert_eq!(left_by(trees, "sandbox-hold-by-pid"), [2, 3, 4, 5, 6]);
+    });
+}
+
+/// The example shows what it says, and leaves nothing.
+#[test]
+fn the_example_of_a_helper_that_leaks_tells_the_same() {
+    in_cell(|trees| {
+        let example = Path::new(LAB).with_file_name("examples").join("sandbox");
+        assert!(example.exists(), "`cargo build --package mortmain --examples` first");
+        let mut command = Command::new(example);
+        command.env("CARGO_TARGET_DIR", &trees.target).env("TMPDIR", &trees.temp);
+        let mut example = ChildGuard::spawn(command).unwrap();
+        let said = example.lines().expect_eof(soon(), "the end of the example").unwrap();
+        assert!(example.wait(soon()).unwrap().success(), "{said:?}");
+        let expected = [
+            "a pid in its name: 5 killed suites left 5 behind",
+            "a tag: 5 killed suites left 1 behind",
+        ];
+        assert_eq!(said, expected);
+        assert!(trees.left().is_empty(), "{:?}", trees.left());
+        assert_eq!(names_in(&trees.target.join("tmp/sandbox-mortmain")), [""; 0]);
     });
 }
 
@@ -206,7 +251,7 @@ fn what_a_killed_test_left_is_removed_by_the_rules_of_the_remover() {
 }
 
 #[test]
-fn a_strangers_directory_at_the_number_of_a_closed_descriptor_is_not_emptied() {
+fn a_strangers_directory_at_the_number_of_a_closed_descriptor_is_let_be() {
     in_cell(|trees| {
         let theirs = trees.temp.join("theirs");
         fs::create_dir(&theirs).unwrap();
@@ -216,11 +261,15 @@ fn a_strangers_directory_at_the_number_of_a_closed_descriptor_is_not_emptied() {
             panic!("it has one descriptor on its directory")
         };
         let mut others = descriptors::replace(number, &theirs).unwrap();
+        let holder = others.pop().expect("it has just been opened");
+        holder.lock().unwrap();
         {
             let _ends = sandbox;
         }
         assert_eq!(fs::read_to_string(theirs.join("precious")).unwrap(), "somebody's");
-        others.pop().expect("it has just been opened").metadata().expect("it was not closed");
+        holder.metadata().expect("it was not closed");
+        let asks = File::open(&theirs).unwrap();
+        assert!(asks.try_lock().is_err(), "a stranger's lock was given back");
     });
 }
 
@@ -244,7 +293,7 @@ fn what_must_not_be_removed_is_told_and_left() {
     in_cell(|trees| {
         let locked = trees.temp.join("tag/files/locked");
         fs::create_dir_all(&locked).unwrap();
-        let holder = fs::File::open(&locked).unwrap();
+        let holder = File::open(&locked).unwrap();
         holder.lock().unwrap();
         let (kind, said) = error_of(take(&Host, &trees.temp, "x"));
         assert_eq!(kind, ErrorKind::Obstructed, "{said}");
@@ -319,7 +368,7 @@ fn a_copy_of_its_descriptor_does_not_keep_the_tag() {
         // It stays, since this must not be removed, and is free all the same.
         let locked = trees.temp.join("tag/files/locked");
         fs::create_dir(&locked).unwrap();
-        let holder = fs::File::open(&locked).unwrap();
+        let holder = File::open(&locked).unwrap();
         holder.lock().unwrap();
         {
             let _ends = sandbox;

@@ -124,8 +124,7 @@ impl<K: Kernel> Sandbox<K> {
             return;
         }
         let (base, dir) = (self.base.fd(), self.dir.fd());
-        // CHECK(x3-same-descriptor): the number may be a stranger's directory by now, and that would
-        // be emptied.
+        // CHECK(x3-same-descriptor): the number may be a stranger's by now, who would lose its lock.
         if self.base.still_is() != Ok(true) || self.dir.still_is() != Ok(true) {
             return;
         }

@@ -43,6 +43,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some("sd-notify") => activation::sd_notify(),
         Some("sandbox-suite") => sandbox::suite(),
         Some("sandbox-hold") => sandbox::hold(),
+        Some("sandbox-hold-by-pid") => sandbox::hold_by_pid(),
         Some("sandbox-static") => sandbox::never_dropped(),
         Some("sandbox-forked") => sandbox::forked(),
         Some("store-count") => store::count(&path),

@@ -1,7 +1,9 @@
 //! A suite of tests with directories, to be killed.
 
+use std::env;
 use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use mortmain::{Error, Sandbox};
@@ -30,6 +32,17 @@ pub(super) fn hold() -> io::Result<()> {
     let sandbox = mortmain::sandbox!("held")?;
     say(&format!("{}", sandbox.path().display()))?;
     super::wait_for_end()
+}
+
+/// Does the same with a directory that is named by its process and removed at its end, as helpers of
+/// suites often have it.
+pub(super) fn hold_by_pid() -> io::Result<()> {
+    let temp = env::var_os("TMPDIR").ok_or_else(|| io::Error::other("TMPDIR is not set"))?;
+    let dir = Path::new(&temp).join(format!("suite-{}", std::process::id()));
+    fs::create_dir(&dir)?;
+    say(&format!("{}", dir.display()))?;
+    super::wait_for_end()?;
+    fs::remove_dir(dir)
 }
 
 /// Takes one for a static, which is never dropped, and makes a file that must not be there.

@@ -23,7 +23,8 @@ use crate::sys::{Errno, Host, Name};
 /// for every run.
 ///
 /// It takes the place of a helper such as this one, which leaves a directory for every
-/// run that is killed, and for every static that holds one, in a place that fills up:
+/// run that is killed, and for every static that holds one, in a place that fills up
+/// (`cargo run --package mortmain --example sandbox` shows both at work):
 ///
 /// ```no_run
 /// fn scratch(test: &str) -> std::path::PathBuf {
