@@ -73,12 +73,13 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The table for `list`, `sweep`, `adopt` and all of it. Usage errors are clap's, which ends with 2.
+/// The table for `list`, `sweep`, `adopt` and the tool as a whole. Errors in the arguments are clap's,
+/// which ends with 2.
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0   it was done; what was kept, and why, stands in the output
-  2   wrong usage, a root that is no directory, or a name of nothing that there is
-  70  the tool failed: a system call did, or a disk is full
+  2   wrong usage, a root that is no directory, or a name that stands for nothing to be removed
+  70  the tool failed: a system call went wrong, or a disk is full
   77  the platform lacks what is needed: Linux 5.6 or newer, with /proc mounted";
 
 /// The table for `run`.
@@ -89,5 +90,5 @@ Exit codes:
   126    the command was found and cannot be executed
   127    the command was not found
   2      wrong usage, or a root that is no directory; nothing was run
-  70     the tool failed: a system call did, or a disk is full
+  70     the tool failed: a system call went wrong, or a disk is full
   77     the platform lacks what is needed: Linux 5.6 or newer, with /proc mounted";
