@@ -193,13 +193,12 @@ fn hostile_things_in_it_hold_nothing_up_and_nothing_outside_is_touched() {
 }
 
 #[test]
-fn locks_mounts_and_others_directories_keep_it_whole_and_are_told() {
+fn a_descriptor_a_mount_and_others_directories_keep_it_whole_and_are_told() {
     in_cell(|| {
         let root = scratch_root();
-        let locked = left(&root, "locked");
-        let lock = File::open(locked.join("deep")).unwrap();
-        lock.lock().unwrap();
-        let mut names = vec!["locked"];
+        let opened = left(&root, "opened");
+        let _descriptor = File::open(opened.join("deep")).unwrap();
+        let mut names = vec!["opened"];
         let mut told = vec!["process"];
         if is_root("nothing can be mounted or given away") {
             let (mounted, others) = (left(&root, "mounted"), left(&root, "others"));
