@@ -73,7 +73,15 @@ fn pattern(text: &str) -> Result<Pattern, String> {
     if text.contains('/') {
         return Err("a pattern is of one name; give the directory by --root".into());
     }
-    Pattern::new(text).map_err(|wrong| format!("{} at character {}", wrong.msg, wrong.pos + 1))
+    let parsed = Pattern::new(text);
+    // Of paths it would be a word; the only other thing that can be wrong is a set.
+    if text == "**" || parsed.is_err() && text.contains("**") {
+        return Err("`*` alone is any text, and `**` nothing more; write it once".into());
+    }
+    parsed.map_err(|wrong| {
+        let at = wrong.pos + 1;
+        format!("the `[` at character {at} has no `]`; write `[[]` for the character itself")
+    })
 }
 
 /// As in a shell, a point in front is meant only where it is written.
@@ -235,7 +243,9 @@ mod tests {
         }
         for (text, why) in [
             ("a/b", "a pattern is of one name; give the directory by --root"),
-            ("ab[c", "invalid range pattern at character 3"),
+            ("ab[c", "the `[` at character 3 has no `]`; write `[[]` for the character itself"),
+            ("**", "`*` alone is any text, and `**` nothing more; write it once"),
+            ("a***", "`*` alone is any text, and `**` nothing more; write it once"),
         ] {
             assert_eq!(pattern(text).expect_err("it is none"), why);
         }

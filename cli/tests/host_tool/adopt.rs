@@ -247,7 +247,8 @@ fn wrong_usage_is_told() {
         for (args, why) in [
             (&[][..], "PATTERN"),
             (&["a/b"], "a pattern is of one name; give the directory by --root"),
-            (&["[a"], "invalid range pattern at character 1"),
+            (&["[a"], "the `[` at character 1 has no `]`; write `[[]` for the character itself"),
+            (&["a***"], "`*` alone is any text"),
             (&["build-1", "--remove", "build-1"], "cannot be used with"),
             (&["build-1", "--interactive", "--json"], "cannot be used with"),
             (&["build-1", "--interactive"], "there is no terminal to ask at"),
