@@ -8,14 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use anstyle::AnsiColor;
 use clap::Args;
 use glob::{MatchOptions, Pattern};
-use mortmain::{ErrorKind, Namespace, Outcome, Stray, Strays};
+use mortmain::sys::Name;
+use mortmain::{Error, ErrorKind, Namespace, Outcome, Stray, Strays};
 
-use crate::age::age;
 use crate::exit::{Exit, Failure, TABLE};
 use crate::output::{Output, error, note, styled, warn};
 use crate::place::Place;
-use crate::size::size;
-use crate::stray::{Row, print_json, print_table, tell};
+use crate::stray::{Look, Row, print_json, print_table, tell};
 use crate::verdict::Word;
 
 const EXAMPLES: &str = "\
@@ -111,7 +110,8 @@ impl Options {
 
     fn show(&self, namespace: &Namespace) -> Result<Exit, Failure> {
         let strays = namespace.strays(|name| self.wanted(name))?;
-        self.print(namespace, &strays)?;
+        let looks = strays.entries.iter().map(|stray| self.look(namespace, &stray.name));
+        self.print(&strays, looks.collect())?;
         let unused = strays.entries.iter().filter(|stray| is_unused(stray));
         if self.interactive {
             return ask(namespace, unused);
@@ -123,39 +123,36 @@ impl Options {
     }
 
     fn remove(&self, namespace: &Namespace) -> Result<Exit, Failure> {
-        let (mut whole, mut exit) = (None::<Strays>, Exit::Done);
-        for name in &self.remove {
-            match namespace.adopt(name) {
-                Ok(one) => match &mut whole {
-                    Some(whole) => join(whole, one),
-                    None => whole = Some(one),
-                },
-                Err(none) if none.kind() == ErrorKind::NoSuchStray => {
-                    error(&none);
-                    exit = Exit::Usage;
-                }
-                Err(failed) => return Err(failed.into()),
-            }
-        }
-        if let Some(strays) = whole {
-            self.print(namespace, &strays)?;
+        // What there is to say of the root, also where nothing comes of any name.
+        let mut strays = namespace.strays(|_| false)?;
+        let mut looks = Vec::new();
+        let exit = each(&self.remove, &mut strays, |name| {
+            // Of what is removed nobody can say it any more.
+            let look = Name::new(name.as_bytes()).map(|name| self.look(namespace, &name));
+            let one = namespace.adopt(name)?;
+            looks.extend(look);
+            Ok(one)
+        });
+        if self.output.json() || !strays.entries.is_empty() {
+            self.print(&strays, looks)?;
         }
         Ok(exit)
     }
 
-    fn print(&self, namespace: &Namespace, strays: &Strays) -> io::Result<()> {
-        let root = namespace.root();
-        let rows = strays.entries.iter().map(|stray| {
-            let path = root.join(OsStr::from_bytes(stray.name.bytes()));
-            Row { stray, age: age(&path), size: self.size.then(|| size(&path)) }
-        });
+    fn look(&self, namespace: &Namespace, name: &Name) -> Look {
+        Look::at(&namespace.root().join(OsStr::from_bytes(name.bytes())), self.size)
+    }
+
+    /// Prints what became of each, with what was seen of it.
+    fn print(&self, strays: &Strays, looks: Vec<Look>) -> io::Result<()> {
+        let rows = strays.entries.iter().zip(looks).map(|(stray, look)| Row { stray, look });
         let rows: Vec<Row<'_>> = rows.collect();
         let mut out = anstream::stdout().lock();
         if self.output.json() {
             return print_json(&mut out, strays, &rows, self.remove.is_empty());
         }
         if rows.is_empty() {
-            let root = root.display();
+            let root = &strays.root;
             note(format_args!("there is no such directory in {root} that is no claim"));
         } else {
             print_table(&mut out, &rows, self.size)?;
@@ -165,10 +162,31 @@ impl Options {
     }
 }
 
-/// Puts what came of one name to the others.
-fn join(whole: &mut Strays, one: Strays) {
-    whole.unread = whole.unread.max(one.unread);
-    whole.entries.extend(one.entries);
+/// Removes one after the other, and puts what came of it to the rest. What goes wrong with one is
+/// told and stops no other.
+fn each(
+    names: &[OsString],
+    whole: &mut Strays,
+    mut adopt: impl FnMut(&OsStr) -> Result<Strays, Error>,
+) -> Exit {
+    let mut exit = Exit::Done;
+    for name in names {
+        match adopt(name) {
+            Ok(one) => {
+                whole.unread = whole.unread.max(one.unread);
+                whole.entries.extend(one.entries);
+            }
+            Err(wrong) => {
+                let failure = Failure::from(wrong);
+                error(&failure);
+                // A name of nothing is the least of it.
+                if matches!(exit, Exit::Done | Exit::Usage) {
+                    exit = failure.exit;
+                }
+            }
+        }
+    }
+    exit
 }
 
 fn is_unused(stray: &Stray) -> bool {
@@ -248,6 +266,42 @@ mod tests {
             ("a***", "`*` alone is any text, and `**` nothing more; write it once"),
         ] {
             assert_eq!(pattern(text).expect_err("it is none"), why);
+        }
+        assert!(pattern("[**]x").expect("a set may name it twice").matches("*x"));
+    }
+
+    #[test]
+    fn what_goes_wrong_with_one_name_is_not_the_end_of_the_others() {
+        let nothing = Strays {
+            root: b"/nowhere"[..].into(),
+            entries: Vec::new(),
+            claims: 0,
+            foreign: 0,
+            unread: 0,
+            partial_view: false,
+        };
+        let done = |name: &OsStr| {
+            let name = Name::new(name.as_bytes()).expect("it is a name");
+            let outcome = Outcome::Partial(Vec::new());
+            let entries = vec![Stray { name, outcome, users: Vec::new() }];
+            Strays { entries, ..nothing.clone() }
+        };
+        let usage = Namespace::at("/dev/null", "p").expect_err("it is no directory");
+        let failed = Namespace::at("n".repeat(256), "p").expect_err("no name is so long");
+        for (names, told, code) in [
+            (&["a", "fails", "b"][..], 2, Exit::Failed),
+            (&["a", "nothing", "b"], 2, Exit::Usage),
+            (&["fails", "nothing"], 0, Exit::Failed),
+            (&["a"], 1, Exit::Done),
+        ] {
+            let names: Vec<OsString> = names.iter().map(OsString::from).collect();
+            let mut whole = nothing.clone();
+            let exit = each(&names, &mut whole, |name| match name.to_str() {
+                Some("fails") => Err(failed.clone()),
+                Some("nothing") => Err(usage.clone()),
+                _ => Ok(done(name)),
+            });
+            assert_eq!((whole.entries.len(), exit), (told, code), "{names:?}");
         }
     }
 }

@@ -1,22 +1,35 @@
 //! Directories that are no claims, in the words of the tool.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use mortmain::{Outcome, Stray, Strays};
 use serde::Serialize;
 
-use crate::age::Coarse;
+use crate::age::{Coarse, age};
 use crate::output::{Text, json_line, note, warn};
-use crate::size::Size;
+use crate::size::{Size, size};
 use crate::table;
 use crate::verdict::{Process, Word, because, why};
+
+/// What is seen of a directory, while it is there.
+pub(crate) struct Look {
+    age: Option<Duration>,
+    size: Option<Size>,
+}
+
+impl Look {
+    /// Looks; at the room that it takes only if that is asked for, since it takes a while.
+    pub(crate) fn at(path: &Path, sizes: bool) -> Look {
+        Look { age: age(path), size: sizes.then(|| size(path)) }
+    }
+}
 
 /// One directory, and what is shown of it.
 pub(crate) struct Row<'r> {
     pub(crate) stray: &'r Stray,
-    pub(crate) age: Option<Duration>,
-    pub(crate) size: Option<Size>,
+    pub(crate) look: Look,
 }
 
 /// What became of it, in a word.
@@ -27,8 +40,8 @@ fn word(stray: &Stray) -> &'static str {
     }
 }
 
-/// Why, a line for each process where there are any.
-fn reasons(stray: &Stray) -> String {
+/// Why, one for each process where there are any.
+fn reasons(stray: &Stray) -> Vec<String> {
     let own = match &stray.outcome {
         Outcome::WouldRemove(findings) => {
             findings.life.as_ref().map(|life| life.evidence.to_string())
@@ -37,7 +50,7 @@ fn reasons(stray: &Stray) -> String {
         outcome => Some(why(outcome)),
     };
     let users = stray.users.iter().map(ToString::to_string);
-    own.into_iter().chain(users).collect::<Vec<_>>().join("\n")
+    own.into_iter().chain(users).collect()
 }
 
 /// Prints a row for each, and a line for each process that uses it.
@@ -46,10 +59,10 @@ pub(crate) fn print_table(out: &mut impl Write, rows: &[Row<'_>], sizes: bool) -
     headings.extend(sizes.then_some("size"));
     headings.extend(["verdict", "why"]);
     let cells = rows.iter().map(|row| {
-        let age = row.age.map_or_else(|| "-".to_owned(), |age| Coarse(age).to_string());
+        let age = row.look.age.map_or_else(|| "-".to_owned(), |age| Coarse(age).to_string());
         let mut cells = vec![row.stray.name.to_string(), age];
-        cells.extend(row.size.map(|size| size.to_string()));
-        cells.extend([word(row.stray).into(), reasons(row.stray)]);
+        cells.extend(row.look.size.map(|size| size.to_string()));
+        cells.extend([word(row.stray).into(), reasons(row.stray).join("\n")]);
         (cells, Word::of(&row.stray.outcome).style())
     });
     table::print(out, &headings, if sizes { 1..3 } else { 1..2 }, cells)
@@ -102,11 +115,11 @@ impl Line {
             name: Text::from(stray.name.bytes()),
             path: Text(strays.root.join(stray.name.bytes()).0),
             verdict: word(stray),
-            why: why(&stray.outcome),
+            why: reasons(stray).join("; "),
             because: because(&stray.outcome),
             users: stray.users.iter().map(user).collect(),
-            age_seconds: row.age.map(|age| age.as_secs()),
-            bytes: row.size.map(|size| size.bytes),
+            age_seconds: row.look.age.map(|age| age.as_secs()),
+            bytes: row.look.size.map(|size| size.bytes),
         }
     }
 }

@@ -138,8 +138,18 @@ fn json_has_a_line_a_directory_with_its_users_and_a_summary() {
         assert_eq!(counts, [1, 1, 0, 0]);
         assert_eq!((&summary["dry_run"], &summary["partial_view"]), (&true.into(), &true.into()));
 
-        let done = objects(&adopt(&root, &["--json", "--remove", "build-2"]));
+        // The same sentences as in the table.
+        let table = adopt(&root, &["build-?"]);
+        for (object, name) in [(one, "build-1"), (two, "build-2")] {
+            let why = object["why"].as_str().expect("it is text");
+            assert!(rows_of(&table, name)[0].ends_with(why), "{why}: {table:#?}");
+        }
+
+        let done = objects(&adopt(&root, &["--json", "--size", "--remove", "build-2"]));
         assert_eq!((&done[0]["verdict"], &done[1]["removed"]), (&"removed".into(), &1.into()));
+        // What it was before it went.
+        assert_eq!(done[0]["bytes"], two["bytes"]);
+        assert!(done[0]["age_seconds"].is_u64(), "{done:#?}");
         assert_eq!(done[1]["dry_run"], false);
     });
 }
@@ -161,6 +171,12 @@ fn what_is_no_such_directory_is_told_and_the_rest_is_done() {
         let wrong = done.lines.iter().filter(|line| line.starts_with("mortmain: error: cannot"));
         assert_eq!(wrong.count(), names.len(), "{done:#?}");
         assert!(!goes.exists() && dead.join("owner").is_symlink());
+        let none = adopt(root, &["--json", "--remove", "nothing"]);
+        let [error, summary] = &none.lines[..] else { panic!("{none:#?}") };
+        assert!(error.starts_with("mortmain: error: cannot"), "{none:#?}");
+        let summary: Value = serde_json::from_str(summary).unwrap();
+        assert_eq!((&summary["type"], &summary["removed"]), (&"summary".into(), &0.into()));
+        assert_eq!(none.status.code(), Some(2));
         assert_eq!(ground.names().len(), 4);
 
         let shown = adopt(root, &["*"]);
