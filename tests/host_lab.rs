@@ -525,11 +525,14 @@ fn a_backlog_shrinks_by_every_start_and_the_living_stay() {
     let (figures, _) = bench(&args);
     let answers = figures.iter().filter(|figure| figure["unit"] == "start");
     assert!(answers.count() >= 2, "{figures:#?}");
-    let ends = figures.iter().filter(|figure| figure["what"] == "the sweep to the end");
-    for end in ends {
-        let removed = end["claims"].as_u64().expect("it is a number");
-        assert!((1..300).contains(&removed), "the starts removed some, and not all: {end}");
-    }
+    // How many the starts have removed is a matter of time, but for the first.
+    let went = |figure: &serde_json::Value| -> Option<u64> {
+        let what = figure["what"].as_str()?;
+        let count = what.strip_prefix("first answer among leftovers, of which ")?;
+        count.strip_suffix(" went")?.parse().ok()
+    };
+    let went: Vec<u64> = figures.iter().filter_map(went).collect();
+    assert!(!went.is_empty() && went.iter().all(|count| *count > 0), "{figures:#?}");
 }
 
 #[test]
