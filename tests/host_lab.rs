@@ -1,15 +1,21 @@
 //! The lab's command as its users see it: what it prints, and how it ends.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use mortmain_harness::cell;
+use mortmain_harness::ground::is_root;
 use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::scratch::scratch_root;
 use mortmain_harness::wait::Deadline;
 
 const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
+
+/// The uid and gid that are nobody's on every system.
+const NOBODY: u32 = 65534;
 
 /// Runs the lab; answers its exit code and what it printed. A run makes cells of its own.
 #[track_caller]
@@ -483,7 +489,7 @@ fn bench(args: &[&str]) -> (Vec<serde_json::Value>, serde_json::Value) {
 
 /// Whether a benchmark can have file systems of its own here.
 fn can_bench() -> bool {
-    !without_cells() && mortmain_harness::ground::is_root("no file system can be mounted")
+    !without_cells() && is_root("no file system can be mounted")
 }
 
 #[test]
@@ -533,6 +539,25 @@ fn a_backlog_shrinks_by_every_start_and_the_living_stay() {
     };
     let went: Vec<u64> = figures.iter().filter_map(went).collect();
     assert!(!went.is_empty() && went.iter().all(|count| *count > 0), "{figures:#?}");
+}
+
+/// Who is not root may mount nothing.
+#[test]
+fn a_benchmark_that_can_measure_nothing_says_so_without_a_table() {
+    cell::enter(LAB, || {
+        // The build may lie where nobody may look.
+        let lab = scratch_root().join("mortmain-lab");
+        fs::copy(LAB, &lab).expect("the cell's scratch space takes it");
+        for which in ["sweep", "backlog"] {
+            let mut command = Command::new(&lab);
+            command.args(["bench", which]);
+            if is_root("to become nobody") {
+                command.gid(NOBODY).uid(NOBODY);
+            }
+            let said = "nothing could be measured here".to_owned();
+            assert_eq!(run(&mut command), (Some(77), vec![said]));
+        }
+    });
 }
 
 #[test]

@@ -32,8 +32,10 @@ What is aimed at:
   1.3 times its processor time; the scans stand beside it
   the first answer of a server that starts among leftovers: at most 5 ms later than without any
 
+It is measured on file systems that only root may mount.
+
 Exit codes:
-  0   it was measured; with --gate, and every aim was reached
+  0   it was measured, and with --gate every aim was reached
   1   a claim of somebody who lives was removed, something was left, or (with --gate) an aim missed
   2   wrong usage
   3   interrupted; what was measured is printed

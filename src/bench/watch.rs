@@ -128,9 +128,11 @@ impl Results {
             let verdict = Verdict { exit, text: self.verdict(), notes, wrong };
             output.json_line(&mut out, "verdict", &verdict)?;
         } else {
-            let rows = self.rows.iter().map(|row| (cells(row), row.reached != Some(false)));
-            let head = ["", "claims", "what", "cpu", "wall", "× cpu", "× wall", "aim", ""];
-            output.table(&mut out, &head, rows)?;
+            if !self.rows.is_empty() {
+                let rows = self.rows.iter().map(|row| (cells(row), row.reached != Some(false)));
+                let head = ["", "claims", "what", "cpu", "wall", "× cpu", "× wall", "aim", ""];
+                output.table(&mut out, &head, rows)?;
+            }
             for wrong in &self.wrong {
                 writeln!(out, "{}", output.bad(wrong))?;
             }
