@@ -79,14 +79,16 @@ impl Crowd {
     /// As many as there have to be for so many in the whole cell.
     pub(crate) fn up_to(processes: u64) -> io::Result<Crowd> {
         let there = mortmain_harness::processes::processes()?.len() as u64;
-        let missing = processes.saturating_sub(there + 1);
+        let missing = processes.saturating_sub(there);
         if missing == 0 {
             return Ok(Crowd { _guard: None });
         }
         let mut command = Command::new("sh");
-        let script = "i=1; while [ $i -lt $0 ]; do sleep 1000000 & i=$((i + 1)); done; echo; wait";
+        // The shell is one of them, and stays although it may have no other to wait for.
+        let script =
+            "i=1; while [ $i -lt $0 ]; do sleep 1000000 & i=$((i + 1)); done; echo; read end";
         command.args(["-c", script, &missing.to_string()]);
-        let mut guard = ChildGuard::spawn(command).map_err(io::Error::other)?;
+        let mut guard = ChildGuard::spawn_with_stdin(command).map_err(io::Error::other)?;
         let all_there = guard.lines().next_line(Deadline::after(PATIENCE), "a crowd to gather");
         all_there.map_err(io::Error::other)?;
         Ok(Crowd { _guard: Some(guard) })
