@@ -30,16 +30,22 @@ use super::told::{Medians, Row, Told};
 
 pub(super) const HELP: &str = "\
 Examples:
-  mortmain-lab bench backlog                       fifty thousand leftovers on each
+  mortmain-lab bench backlog                       fifty thousand leftovers on each file system
   mortmain-lab bench backlog --leftovers 2000      a quick look
 
-On a tmpfs every inode is taken; on ext4, in a file in memory, there is room. After every start that
-lived to its first removal some from before have to be gone, and in the end all. How late the first
-answers come is told beside those of a root without leftovers.
+Programs start among the leftovers, each with a sweep beside its work, and are killed when the first
+of them has removed something. After every such start some of the leftovers from before it have to be
+gone, and after one whole sweep at the end all of them; whoever lives keeps its claim. How late the
+first answers come is told beside those in a root without leftovers.
+
+This is done on a tmpfs whose every inode is taken, and on ext4, in a file in memory, with room. Only
+root may mount them.
 
 Exit codes:
-  0   nobody was harmed, and every start left fewer of those from before
-  1   a claim of somebody who lives is gone, a start left all of them, or (with --gate) a start was late
+  0   whoever lives has kept its claim, every start and the last sweep removed what they had to, and
+      with --gate no first answer was late
+  1   a claim of somebody who lives is gone, a start removed none of the leftovers, the last sweep left
+      one, or (with --gate) a first answer was late
   2   wrong usage
   3   interrupted; what was measured is printed
   70  a bug in the lab
@@ -72,7 +78,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000))]
     starts: u64,
-    /// End with 1 also where a start was late
+    /// End with 1 also where a first answer was late
     #[arg(long)]
     pub(super) gate: bool,
 }

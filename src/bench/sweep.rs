@@ -21,9 +21,10 @@ use super::told::{Medians, Row, Told};
 
 pub(super) const HELP: &str = "\
 Examples:
-  mortmain-lab bench sweep                                        about a minute
-  mortmain-lab bench sweep --claims 1000,50000 --leftovers 50000  the figures of the documentation
-  mortmain-lab bench sweep --on tmpfs --gate --json               for a program to judge
+  mortmain-lab bench sweep                             about a minute
+  mortmain-lab bench sweep --claims 1000,50000 --leftovers 50000 --rounds 3
+                                                       the figures of the documentation
+  mortmain-lab bench sweep --on tmpfs --gate --json    for a program to judge
 
 What is aimed at:
   a sweep of the living, beside a bare probe of the same directories (getdents, open, flock): at
@@ -57,15 +58,15 @@ const STARTS_A_ROUND: u64 = 4;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// How many claims there are
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 5_000])]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1000,5000")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     claims: Vec<u64>,
     /// On which file systems: tmpfs, ext4 (in a file in memory)
-    #[arg(long, value_name = "KIND", value_delimiter = ',', default_values = ["tmpfs", "ext4"])]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "tmpfs,ext4")]
     #[arg(value_parser = ["tmpfs", "ext4"])]
     on: Vec<String>,
     /// Among how many processes a scan looks
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [100, 1_000])]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100,1000")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=30_000))]
     processes: Vec<u64>,
     /// Leftovers that a server finds at its start
