@@ -11,22 +11,15 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use mortmain::Random;
-use mortmain_harness::guard::ChildGuard;
-use mortmain_harness::reader::ReadErrorKind;
-use mortmain_harness::wait::Deadline;
 
-use super::ROLE;
 use super::contender::sweep;
-use super::cost::Cost;
 use super::field::{Living, dead, living};
-use super::parts::{ANSWER, REMOVED};
 use super::place::{Kind, Place};
-use super::told::{Medians, Row, Told};
+use super::start::{self, start};
+use super::told::{Row, Told};
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -50,14 +43,6 @@ Exit codes:
   3   interrupted; what was measured is printed
   70  a bug in the lab
   77  the platform lacks what is needed";
-
-/// How much later a first answer may come among leftovers, in microseconds.
-const LATE_US: f64 = 5_000.0;
-/// Longer than a scan and a removal take on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// How long one of several servers is listened to before the next.
-const TURN: Duration = Duration::from_millis(5);
 
 /// What to begin with.
 #[derive(Args, Clone, Debug)]
@@ -98,14 +83,7 @@ pub(super) fn work(args: &[&str]) -> io::Result<()> {
     let [leftovers, living, at_once, starts] = numbers[..] else {
         return Err(io::Error::other("it was not told what to begin with"));
     };
-    let kinds = Kind::ALL.into_iter().filter(|kind| match kind.missing() {
-        Some(why) => {
-            Told::Note(format!("nothing was done on {}: {why}", kind.name())).tell();
-            false
-        }
-        None => true,
-    });
-    let kinds: Vec<Kind> = kinds.collect();
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.is_there()).collect();
     let of = kinds.len() as u64 * (starts + 3);
     for (at, kind) in kinds.into_iter().enumerate() {
         let done = at as u64 * (starts + 3);
@@ -165,7 +143,8 @@ impl Backlog {
             (before, gone) = (now, gone + went);
             unharmed(&whole);
         }
-        self.tell(&alone, &among, gone);
+        let what = format!("first answer among leftovers, of which {gone} went");
+        start::tell(self.kind.name(), &alone, self.leftovers, &what, &among);
         self.step("a sweep to the end");
         let (report, swept) = sweep(&root)?;
         unharmed(&whole);
@@ -174,23 +153,8 @@ impl Backlog {
             Told::Wrong(format!("{left} are left after a whole sweep: {report}")).tell();
         }
         let removed = report.removed() as u64;
-        let medians = Medians::of(&[swept.whole], removed);
-        Row::new(self.kind.name(), removed, "the sweep to the end", "claim", medians).tell();
+        Row::of_claims(self.kind.name(), removed, "the sweep to the end", &[swept.whole]).tell();
         Ok(())
-    }
-
-    fn tell(&self, alone: &[Cost], among: &[Cost], gone: u64) {
-        let name = self.kind.name();
-        let row = |claims, what: &str, costs: &[Cost]| {
-            let row = Row::new(name, claims, what, "start", Medians::of(costs, 1));
-            Row { cpu_us: None, ..row }
-        };
-        let yardstick = row(0, "first answer without leftovers", alone);
-        let what = format!("first answer among leftovers, of which {gone} went");
-        let late = row(self.leftovers, &what, among).beside(&yardstick);
-        let reached = late.wall_us - yardstick.wall_us <= LATE_US;
-        yardstick.tell();
-        late.aiming("at most 5 ms later", reached).tell();
     }
 
     /// Makes leftovers, with the living spread among them.
@@ -246,53 +210,4 @@ fn take_inodes(at: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Starts some servers at once; answers how late each said its first answer. They are killed when one
-/// of them has removed something, if that is waited for.
-fn start(root: &Path, at_once: u64, to_a_removal: bool) -> io::Result<Vec<Cost>> {
-    let mut servers = Vec::new();
-    for _ in 0..at_once {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([ROLE, "server"]).arg(root);
-        let begun = Instant::now();
-        let server = ChildGuard::spawn_with_stdin(command).map_err(io::Error::other)?;
-        servers.push((server, begun));
-    }
-    let mut answers = Vec::new();
-    let mut removed = !to_a_removal;
-    for (server, begun) in &mut servers {
-        removed |= said(server, ANSWER)?;
-        answers.push(Cost { cpu: Duration::ZERO, wall: begun.elapsed() });
-    }
-    // One of them has the leases, and it may be any.
-    let deadline = Deadline::after(PATIENCE);
-    let mut turn = (0..servers.len()).cycle();
-    while !removed {
-        // OK because there is a server at least.
-        let (server, _) = &mut servers[turn.next().unwrap_or_default()];
-        match server.lines().next_line(deadline.or_sooner(TURN), "its first removal") {
-            Ok(line) => removed = line == REMOVED,
-            Err(error) if matches!(error.kind(), ReadErrorKind::Deadline) && !deadline.passed() => {
-            }
-            Err(error) => return Err(io::Error::other(error)),
-        }
-    }
-    for (server, _) in &mut servers {
-        server.kill_hard().map_err(io::Error::other)?;
-    }
-    Ok(answers)
-}
-
-/// Waits until a server says this; answers whether it has removed something by then.
-pub(super) fn said(server: &mut ChildGuard, word: &str) -> io::Result<bool> {
-    let mut removed = false;
-    loop {
-        let line = server.lines().next_line(Deadline::after(PATIENCE), word);
-        let line = line.map_err(io::Error::other)?;
-        removed |= line == REMOVED;
-        if line == word {
-            return Ok(removed);
-        }
-    }
 }

@@ -12,6 +12,7 @@ mod cost;
 mod field;
 mod parts;
 mod place;
+mod start;
 mod sweep;
 mod told;
 mod watch;

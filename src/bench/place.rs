@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::scenario::Need;
 use mortmain_harness::scratch::scratch_root;
-use mortmain_harness::wait::Deadline;
+
+use super::cost::Cost;
+use super::told::Told;
 
 /// Inodes that a claim takes here, with the files that are put into it.
 pub(crate) const INODES_EACH: u64 = 7;
@@ -39,8 +40,16 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Why it cannot be had here; `None` if it can.
-    pub(crate) fn missing(self) -> Option<String> {
+    /// Whether it can be had here; says why not.
+    pub(crate) fn is_there(self) -> bool {
+        if let Some(why) = self.missing() {
+            Told::Note(format!("nothing was measured on {}: {why}", self.name())).tell();
+            return false;
+        }
+        true
+    }
+
+    fn missing(self) -> Option<String> {
         let needs = match self {
             Kind::Tmpfs => vec![Need::Tmpfs],
             Kind::Ext4 => vec![Need::Loop, Need::Tmpfs, Need::Program("mkfs.ext4".into())],
@@ -108,11 +117,5 @@ fn tmpfs(at: &Path, bytes: u64, inodes: Option<u64>) -> io::Result<()> {
 
 /// Runs a program that has to go well.
 pub(crate) fn run(command: Command) -> io::Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let mut child = ChildGuard::spawn(command).map_err(io::Error::other)?;
-    let status = child.wait(Deadline::secs(120)).map_err(io::Error::other)?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("`{name}` failed: {status}"))),
-    }
+    Cost::of_command(command).map(|_| ())
 }

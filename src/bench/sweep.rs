@@ -3,20 +3,15 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
 
 use clap::Args;
-use mortmain_harness::guard::ChildGuard;
 use rustix::fs::{CWD, Dir, FlockOperation, Mode, OFlags, flock, openat};
 
-use super::ROLE;
-use super::backlog::said;
-use super::contender::{ALL, Swept, sweep};
+use super::contender::{ALL, Contender, Swept, sweep};
 use super::cost::Cost;
 use super::field::{Crowd, FILES, dead, living};
-use super::parts::ANSWER;
 use super::place::{Kind, Place};
+use super::start::{self, start};
 use super::told::{Medians, Row, Told};
 
 pub(super) const HELP: &str = "\
@@ -49,8 +44,6 @@ const LIVING_TIMES: f64 = 1.5;
 const LIVING_US: f64 = 5.0;
 /// Most processor time of a sweep of the dead, as a multiple of `rm -rf`.
 const DEAD_TIMES: f64 = 1.3;
-/// Most that the first answer may come later.
-const ANSWER_US: f64 = 5_000.0;
 /// Starts for each round of the rest, as they are short and scatter.
 const STARTS_A_ROUND: u64 = 4;
 
@@ -110,7 +103,8 @@ pub(super) fn work(args: &[&str]) -> io::Result<()> {
     };
     let (claims, processes) = (numbers(claims)?, numbers(processes)?);
     let (leftovers, rounds) = (numbers(leftovers)?[0], numbers(rounds)?[0]);
-    let kinds: Vec<Kind> = on.split(',').filter_map(Kind::parse).filter(is_there).collect();
+    let kinds: Vec<Kind> =
+        on.split(',').filter_map(Kind::parse).filter(|kind| kind.is_there()).collect();
     let contenders = contenders();
     let steps = kinds.len() * claims.len() * (2 + contenders.len() + 1)
         + usize::from(!kinds.is_empty()) * (processes.len() + 1);
@@ -133,18 +127,9 @@ pub(super) fn work(args: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a kind of file system can be had; says why not.
-fn is_there(kind: &Kind) -> bool {
-    if let Some(why) = kind.missing() {
-        Told::Note(format!("nothing was measured on {}: {why}", kind.name())).tell();
-        return false;
-    }
-    true
-}
-
 /// Those that are installed; says which are not.
-fn contenders() -> Vec<super::contender::Contender> {
-    let there = |contender: &super::contender::Contender| match contender.missing() {
+fn contenders() -> Vec<Contender> {
+    let there = |contender: &Contender| match contender.missing() {
         Some(why) => {
             Told::Note(format!("`{}` was not asked: {why}", contender.name)).tell();
             false
@@ -158,7 +143,7 @@ struct Bench {
     rounds: u64,
     done: u64,
     of: u64,
-    contenders: Vec<super::contender::Contender>,
+    contenders: Vec<Contender>,
 }
 
 impl Bench {
@@ -187,8 +172,7 @@ impl Bench {
             sweeps.push(swept.whole);
         }
         let name = place.kind.name();
-        let row =
-            |what, costs: &[Cost]| Row::new(name, count, what, "claim", Medians::of(costs, count));
+        let row = |what, costs: &[Cost]| Row::of_claims(name, count, what, costs);
         let yardstick = row("bare probe of the living", &probes);
         let swept = row("sweep of the living", &sweeps).beside(&yardstick);
         let reached = swept.times_cpu.is_some_and(|times| times <= LIVING_TIMES)
@@ -223,8 +207,7 @@ impl Bench {
             }
         }
         let name = place.kind.name();
-        let row =
-            |what, costs: &[Cost]| Row::new(name, count, what, "claim", Medians::of(costs, count));
+        let row = |what, costs: &[Cost]| Row::of_claims(name, count, what, costs);
         let told = self.contenders.iter().zip(&others).filter(|(_, costs)| !costs.is_empty());
         let rows: Vec<Row> = told.map(|(other, costs)| row(other.name, costs)).collect();
         let Some(yardstick) = rows.first().cloned() else { return Ok(()) };
@@ -267,20 +250,12 @@ impl Bench {
         for _ in 0..self.rounds {
             self.step("starts");
             for _ in 0..STARTS_A_ROUND {
-                alone.push(first_answer(&empty)?);
-                among.push(first_answer(&full)?);
+                alone.extend(start(&empty, 1, false)?);
+                among.extend(start(&full, 1, false)?);
             }
         }
         let name = place.kind.name();
-        let row = |count, what, costs: &[Cost]| {
-            let row = Row::new(name, count, what, "start", Medians::of(costs, 1));
-            Row { cpu_us: None, ..row }
-        };
-        let yardstick = row(0, "first answer without leftovers", &alone);
-        let late = row(leftovers, "first answer among leftovers", &among).beside(&yardstick);
-        let reached = late.wall_us - yardstick.wall_us <= ANSWER_US;
-        yardstick.tell();
-        late.aiming("at most 5 ms later", reached).tell();
+        start::tell(name, &alone, leftovers, "first answer among leftovers", &among);
         Ok(())
     }
 }
@@ -317,14 +292,24 @@ fn settle(root: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(root)?)?)
 }
 
-/// How long a server takes to its first answer. It is killed then, with its sweep.
-fn first_answer(root: &Path) -> io::Result<Cost> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args([ROLE, "server"]).arg(root);
-    let begun = Instant::now();
-    let mut server = ChildGuard::spawn_with_stdin(command).map_err(io::Error::other)?;
-    said(&mut server, ANSWER)?;
-    let wall = begun.elapsed();
-    server.kill_hard().map_err(io::Error::other)?;
-    Ok(Cost { cpu: Duration::ZERO, wall })
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command};
+
+    use super::*;
+
+    #[test]
+    fn a_default_of_the_help_can_be_typed_as_it_stands_there() {
+        let command = Options::augment_args(Command::new("sweep"));
+        let mut lists = 0;
+        for arg in command.get_arguments().filter(|arg| arg.get_value_delimiter().is_some()) {
+            lists += 1;
+            assert_eq!(arg.get_default_values().len(), 1, "{arg}");
+        }
+        assert_eq!(lists, 3);
+        let parsed = Options::augment_args(Command::new("sweep")).get_matches_from(["sweep"]);
+        let numbers = |name: &str| parsed.get_many::<u64>(name).into_iter().flatten().copied();
+        assert_eq!(numbers("claims").collect::<Vec<_>>(), [1_000, 5_000]);
+        assert_eq!(numbers("processes").collect::<Vec<_>>(), [100, 1_000]);
+    }
 }

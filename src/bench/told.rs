@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::Cost;
+
 /// One line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Told {
@@ -72,6 +74,17 @@ impl Row {
         }
     }
 
+    /// What so many claims cost, for each of them.
+    pub(crate) fn of_claims(place: &str, claims: u64, what: &str, costs: &[Cost]) -> Row {
+        Row::new(place, claims, what, "claim", Medians::of(costs, claims))
+    }
+
+    /// What starts among so many claims cost, of which nobody knows the processor time.
+    pub(crate) fn of_starts(place: &str, claims: u64, what: &str, costs: &[Cost]) -> Row {
+        let row = Row::new(place, claims, what, "start", Medians::of(costs, 1));
+        Row { cpu_us: None, ..row }
+    }
+
     /// The same beside its yardstick.
     pub(crate) fn beside(mut self, yardstick: &Row) -> Row {
         self.times_cpu = self.cpu_us.zip(yardstick.cpu_us).map(|(own, other)| own / other);
@@ -100,8 +113,8 @@ pub(crate) struct Medians {
 
 impl Medians {
     /// Of these costs, for each of so many units.
-    pub(crate) fn of(costs: &[super::cost::Cost], units: u64) -> Medians {
-        let per_unit = |of: fn(&super::cost::Cost) -> Duration| {
+    pub(crate) fn of(costs: &[Cost], units: u64) -> Medians {
+        let per_unit = |of: fn(&Cost) -> Duration| {
             let mut all: Vec<Duration> = costs.iter().map(of).collect();
             all.sort_unstable();
             let middle = all.get(all.len() / 2).copied().unwrap_or_default();
@@ -114,7 +127,6 @@ impl Medians {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::cost::Cost;
 
     #[test]
     fn the_middle_is_taken_of_each_kind_of_time_by_itself() {
