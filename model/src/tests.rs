@@ -8,7 +8,7 @@ use crate::model::{Model, Verdict};
 use crate::rules::Rule;
 use crate::setting::{Content, FEATURES, Feature, Place, Setting};
 use crate::state::{Look, State};
-use crate::truth::{Escape, Property};
+use crate::truth::{Escape, Property, Why};
 
 const LIMITS: Limits = Limits { states_max: 1_000_000, bytes_max: 1 << 30, workers: 1 };
 
@@ -151,6 +151,22 @@ fn a_known_escape_is_met_where_it_can_be_and_nowhere_else() {
         Feature::named(name).expect("a feature").put_into(&mut daemon);
     }
     assert_eq!(escapes(daemon), [Escape::DaemonElsewhere]);
+}
+
+/// A close may be refused for what another thread forked, while that has copies of everything. One
+/// that lives on has none.
+#[test]
+fn no_close_is_refused_for_a_stranger_that_has_nothing_of_the_claim() {
+    let is_refused = |rules| {
+        let setting = Setting { closes: true, stranger: true, kills: 0, ..Setting::default() };
+        let model = model(setting.under(rules));
+        let states = all_states(&model);
+        let mut broken = states.iter().flat_map(|state| model.steps(state)).map(|step| step.broken);
+        broken.any(|broken| broken.is_some_and(|broken| broken.why == Why::CloseRefused))
+    };
+    let all = Setting::default().rules;
+    assert!(!is_refused(all));
+    assert!(is_refused(all.without(Rule::P1Exec)), "it has the lock of an entry for good");
 }
 
 #[test]

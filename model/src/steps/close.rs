@@ -46,7 +46,7 @@ impl Turn<'_> {
         let lives = commands.into_iter().any(|it| it.stage().lives() || it.child().lives());
         let forked = |life| life == Forked::Copied;
         let lost = self.now.dirs[self.now.claim()].lost();
-        lives || lost || forked(self.now.worker.life()) || self.now.stranger.life() != Forked::None
+        lives || lost || forked(self.now.worker.life()) || forked(self.now.stranger.life())
     }
 
     /// The next call of a close.
