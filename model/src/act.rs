@@ -56,7 +56,7 @@ pub enum Act {
     /// Writes the identity of its command.
     Name(bool),
     /// Closes its copy of the entry's descriptor.
-    EntryClose,
+    EntryClose(bool),
     /// Asks whether the entry may be withdrawn.
     Withdraw(Answer),
     /// Removes an entry's identity.
@@ -68,7 +68,7 @@ pub enum Act {
     /// Drops the claim although something lives.
     Drop,
     /// Renames `owner` to `released`.
-    Release,
+    Release(bool),
     /// Closes the lease's description.
     CloseLease,
     /// Unlocks the lease, and closes it.
@@ -84,7 +84,7 @@ pub enum Act {
     /// Another thread forks a child.
     ForkStranger,
     /// Makes a group of its own.
-    Group,
+    Group(bool),
     /// Executes its program.
     Exec,
     /// Closes every descriptor.
@@ -200,13 +200,15 @@ impl fmt::Display for Act {
             Act::EntryLock => "locks the entry",
             Act::Fork(command) => return write!(f, "forks command {}", command + 1),
             Act::Name(done) => or(done, "writes the identity", "cannot write the identity"),
-            Act::EntryClose => "closes its copy of the entry",
+            Act::EntryClose(done) => {
+                or(done, "closes its copy of the entry", "keeps its copy of the entry")
+            }
             Act::Withdraw(answer) => return write!(f, "may it withdraw the entry? {answer}"),
             Act::RemoveId => "removes the identity of an entry",
             Act::RemoveEntry => "removes the file of an entry",
             Act::CloseAsk(answer) => return write!(f, "wants to close, its commands: {answer}"),
             Act::Drop => "drops the claim",
-            Act::Release => "renames owner to released",
+            Act::Release(done) => or(done, "renames owner to released", "does not rename owner"),
             Act::CloseLease => "closes the lease's description",
             Act::UnlockLease => "unlocks the lease",
             Act::AskCommands(answer) => return write!(f, "asks after the commands: {answer}"),
@@ -214,7 +216,7 @@ impl fmt::Display for Act {
             Act::LoseLease => "loses the lease's descriptor",
             Act::ForkWorker => "forks the worker",
             Act::ForkStranger => "forks the stranger, in another thread",
-            Act::Group => "makes its own group",
+            Act::Group(done) => or(done, "makes its own group", "stays in its owner's group"),
             Act::Exec => "executes its program",
             Act::CloseAll => "closes all descriptors",
             Act::Unlock => "unlocks the descriptors that it got",

@@ -32,7 +32,10 @@ const ROUTINE: [(&[Act], &str); 4] = [
         "makes directory 1, locks it and publishes it",
     ),
     (&[Act::EntryMake(true), Act::EntryLock, Act::Fork(0)], "enters and forks command 1"),
-    (&[Act::Group, Act::Name(true), Act::Exec], "makes its group, writes its identity, executes"),
+    (
+        &[Act::Group(true), Act::Name(true), Act::Exec],
+        "makes its group, writes its identity, executes",
+    ),
     (&[Act::Lock(true), Act::Compare(true)], "locks it; it is the one at the name"),
 ];
 

@@ -102,7 +102,7 @@ impl Turn<'_> {
             next.dirs[dir].set_record(Record::Released);
         }
         next.set_task(actor, Task::CloseLease);
-        self.go(actor, Act::Release, next);
+        self.go(actor, Act::Release(marks), next);
     }
 
     fn close_lease(&mut self, actor: Actor, dir: usize) {

@@ -34,7 +34,7 @@ impl Turn<'_> {
         match self.now.commands[command].stage() {
             Stage::Forked => {
                 next.commands[command].set_stage(Stage::Grouped);
-                self.go(actor, Act::Group, next);
+                self.go(actor, Act::Group(rules.has(Rule::P2Group)), next);
             }
             Stage::Grouped if writes => {
                 let done = self.now.dirs[self.now.claim()].commands();

@@ -176,7 +176,7 @@ impl Turn<'_> {
         let mut next = *self.now;
         if self.now.dirs[dir].record() == Record::Owner {
             next.dirs[dir].set_record(Record::Released);
-            return self.did(next, Then::On(Removal::Mark), Act::Release);
+            return self.did(next, Then::On(Removal::Mark), Act::Release(true));
         }
         next.dirs[dir].set_begun(true);
         self.did(next, Then::On(emptying(self.setting.rules)[0]), Act::Mark)

@@ -35,11 +35,12 @@ impl Turn<'_> {
             }
             Task::EntryClose => {
                 let mut next = *self.now;
-                if self.setting.rules.has(Rule::P3Copy) {
+                let closes = self.setting.rules.has(Rule::P3Copy);
+                if closes {
                     next.owners[0].set_entry(command, false);
                 }
                 next.owners[0].set_task(Task::Hold);
-                self.go(OWNER, Act::EntryClose, next);
+                self.go(OWNER, Act::EntryClose(closes), next);
             }
             task => self.withdraw(command, task == Task::WithdrawFirst),
         }
