@@ -218,6 +218,11 @@ impl Feature {
         FEATURES.iter().find(|feature| feature.name == name)
     }
 
+    /// Whether a setting has it.
+    pub fn is_in(&self, setting: &Setting) -> bool {
+        (self.has)(setting)
+    }
+
     /// Puts it into a setting.
     pub fn put_into(&self, setting: &mut Setting) {
         (self.set)(setting);
@@ -244,7 +249,7 @@ impl fmt::Display for Setting {
         if self.batch > 1 {
             write!(f, ", batches of {}", self.batch)?;
         }
-        let features = FEATURES.iter().filter(|feature| (feature.has)(self));
+        let features = FEATURES.iter().filter(|feature| feature.is_in(self));
         let names: Vec<&str> = features.map(|feature| feature.name).collect();
         if !names.is_empty() {
             write!(f, "; with {}", names.join(", "))?;
@@ -253,17 +258,13 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A bound that the model has no room for.
+/// Bounds that the model has no room for: what is wrong with each.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OutOfBounds {
-    what: &'static str,
-    most: usize,
-    asked: usize,
-}
+pub struct OutOfBounds(Vec<String>);
 
 impl fmt::Display for OutOfBounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} were asked for, {} is the most", self.what, self.asked, self.most)
+        f.write_str(&self.0.join("; "))
     }
 }
 
@@ -280,20 +281,34 @@ impl Setting {
     ///
     /// # Errors
     ///
-    /// Names the first bound that is too large.
+    /// Names every bound that is too large, or too small.
     pub fn check(&self) -> Result<(), OutOfBounds> {
-        let owners_max = if self.content == Content::Nothing { OWNERS } else { 1 };
-        let bounds = [
-            ("owners beside what is there from the beginning", self.owners, owners_max),
-            ("commands", self.commands, if self.owners == 0 { 0 } else { COMMANDS }),
-            ("sweeps", self.sweeps, SWEEPS),
-            ("sweeps in another pid namespace", self.foreign, self.sweeps),
-            ("kills", self.kills, 3),
-            ("probes that fail", self.failures, 3),
-            ("directories in a batch", self.batch, 2),
+        let owners = match self.content {
+            Content::Nothing => ("owners", OWNERS),
+            _ => ("owners beside what is there from the beginning", 1),
+        };
+        let commands = match self.owners {
+            0 => ("commands without an owner", 0),
+            _ => ("commands", COMMANDS),
+        };
+        let most = [
+            (owners, self.owners),
+            (commands, self.commands),
+            (("sweeps", SWEEPS), self.sweeps),
+            (("sweeps in another pid namespace", self.sweeps), self.foreign),
+            (("kills", 3), self.kills),
+            (("probes that fail", 3), self.failures),
+            (("directories in a batch", 2), self.batch),
         ];
-        let over = bounds.into_iter().find(|(_, asked, most)| asked > most);
-        over.map_or(Ok(()), |(what, asked, most)| Err(OutOfBounds { what, most, asked }))
+        let over = most.into_iter().filter(|((_, most), asked)| asked > most);
+        let over = over.map(|((what, most), asked)| {
+            format!("{what}: {asked} were asked for, {most} is the most")
+        });
+        // A sweep that may hold none looks at none.
+        let none = (self.batch == 0)
+            .then(|| "directories in a batch: 0 were asked for, 1 is the least".to_owned());
+        let wrong: Vec<String> = over.chain(none).collect();
+        if wrong.is_empty() { Ok(()) } else { Err(OutOfBounds(wrong)) }
     }
 
     /// Whether a sweep is in another pid namespace than the owners.

@@ -200,6 +200,13 @@ fn bounds_that_do_not_fit_are_refused_by_name() {
         |it| (it.owners, it.content) = (2, Content::Mount),
         "owners beside what is there from the beginning: 2 were asked for, 1 is the most",
     );
+    check(|it| it.owners = 0, "commands without an owner: 1 were asked for, 0 is the most");
+    check(|it| it.batch = 0, "directories in a batch: 0 were asked for, 1 is the least");
+    check(
+        |it| (it.kills, it.batch) = (4, 3),
+        "kills: 4 were asked for, 3 is the most; directories in a batch: 3 were asked for, 2 is \
+         the most",
+    );
 }
 
 #[test]
