@@ -46,8 +46,9 @@ pub const NOT_EXPRESSED: &[NotExpressed] = &[
     },
     NotExpressed {
         rule: "b2",
-        reason: "There is no time in the model, so nothing is early or late. That a sweep loses \
-                 no work when it is killed is in every search: sweeps are killed at each step.",
+        reason: "There is no time in the model, so nothing is early or late. That a sweep which is \
+                 killed loses no work is in every search with a kill: it may come at each step of \
+                 a sweep.",
     },
     NotExpressed {
         rule: "b3",

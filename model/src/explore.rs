@@ -3,7 +3,7 @@
 //! * **Exact.** A state is never taken for another: what is kept is the state, not a hash of it.
 //! * **Compact.** A state has a part that few states differ in and a small one that they do
 //!   differ in ([`Key`]). The first is kept once and has a number; a state is eight bytes, and a
-//!   slot of a table of four bytes, 64 to 80 % full.
+//!   slot of a table of four bytes, 60 to 80 % full.
 //! * **Shortest.** What is found is found with the fewest steps. The way to it needs no memory
 //!   in each state: of every thousand states that were looked at it is known which new ones they
 //!   led to, so one step back is a thousand looks.

@@ -6,7 +6,8 @@
 //! not. It has no clock, no input or output and no order of chance in it.
 //!
 //! * [`proof`] has the three questions, their answers, and the table of 27;
-//! * [`state`] is what is true at one moment, and the steps from it are one system call each;
+//! * [`state`] is what is true at one moment; a step from it is a system call, a look that is made
+//!   of many, or something that befalls somebody;
 //! * [`truth`] has the properties, judged from who lives, never from what a probe said;
 //! * [`rules`] are what a run can be without, to see what it is for;
 //! * [`setting`] bounds what runs and what goes wrong;

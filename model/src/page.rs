@@ -14,13 +14,14 @@ const HEAD: &str = "\
 Made by `cargo lab model --write-docs`; a test holds it equal to what that would write.
 
 The [protocol](protocol.md) says what each rule is for. Here the model says it: a search through every
-order of the steps of owners, commands and sweeps, with the rule left out, ends at the shortest run in
-which a property does not hold. With the rule in place the same search goes through all runs and finds
-nothing; both are made anew for this page. A rule of several parts has a name for each, `c2:sweep`.
+order of the steps of owners, commands and sweeps, with the rule left out, ends at a shortest run in
+which a property does not hold, and of a rule whose absence shows in no run it is told why it stays.
+With the rule in place the same search goes through all runs and finds nothing; both are made anew for
+this page. A rule of several parts has a name for each, `c2:sweep`.
 
 What a search looks at is in its bounds, given with each rule: how many of whom, what is done besides,
-and how often something is killed or fails. `cargo lab model --without c2:sweep` runs one again, a line
-for every step; here steps that are routine share a line.
+and how often something is killed or fails. `cargo lab model --without c2:sweep` makes the first of the
+two again, with a line for every step; here steps that are routine share a line.
 ";
 
 /// The page. `told` hears of each rule before it is looked at.

@@ -1,5 +1,8 @@
-//! The steps that can be taken in a state: each a system call of somebody, or something that
-//! befalls somebody. Everything that can be the case next, and nothing else.
+//! The steps that can be taken in a state: everything that can be the case next, and nothing else.
+//!
+//! A step is a system call of somebody, or something that befalls somebody. Some are many calls on a
+//! kernel, of whose middle the model knows nothing: a look for evidence of life or for what forbids
+//! a removal, the emptying of a directory, what an owner asks before it closes or withdraws.
 
 mod close;
 mod commands;
