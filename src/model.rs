@@ -9,7 +9,7 @@ use mortmain_model::catalogue::gate;
 use mortmain_model::explore::{Counts, Limits};
 use mortmain_model::rules::{Rule, Rules};
 use mortmain_model::setting::{FEATURES, Feature, Setting};
-use mortmain_model::{Model, Run, Searched, Verdict, proof};
+use mortmain_model::{Model, NoPage, Run, Searched, Verdict, proof};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -184,7 +184,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
         return Ok(Exit::Holds);
     }
     if options.write_docs {
-        return write_docs(options, output);
+        return write_docs(options, output, interrupt);
     }
     let cases = options.cases();
     if cases.is_empty() {
@@ -285,7 +285,7 @@ fn list(output: &Output) -> io::Result<Exit> {
     Ok(Exit::Holds)
 }
 
-fn write_docs(options: &Options, output: &Output) -> io::Result<Exit> {
+fn write_docs(options: &Options, output: &Output, interrupt: &Interrupt) -> io::Result<Exit> {
     if !Path::new(PAGE).parent().is_some_and(Path::is_dir) {
         writeln!(io::stderr(), "mortmain-lab: there is no docs here; run it in the repository")?;
         return Ok(Exit::Usage);
@@ -293,10 +293,12 @@ fn write_docs(options: &Options, output: &Output) -> io::Result<Exit> {
     let progress = output.progress("rules");
     let all = Rule::ALL.len() as u64;
     let mut done = 0;
-    let page = mortmain_model::page(&options.limits(), &mut |rule| {
+    let mut told = |rule: Rule| {
         progress.at(done, all, rule.id());
         done += 1;
-    });
+    };
+    let watch = &mut |_: &Counts| !interrupt.is_asked();
+    let page = mortmain_model::page(&options.limits(), &mut told, watch);
     progress.done();
     match page {
         Ok(page) => {
@@ -304,9 +306,13 @@ fn write_docs(options: &Options, output: &Output) -> io::Result<Exit> {
             writeln!(output.stdout(), "{PAGE} is written")?;
             Ok(Exit::Holds)
         }
-        Err(disagreement) => {
-            writeln!(io::stderr(), "mortmain-lab: model and catalogue disagree: {disagreement}")?;
+        Err(NoPage::Disagree(how)) => {
+            writeln!(io::stderr(), "mortmain-lab: model and catalogue disagree: {how}")?;
             Ok(Exit::Finding)
+        }
+        Err(NoPage::NotDecided(why)) => {
+            writeln!(io::stderr(), "mortmain-lab: not decided, and not written: {why}")?;
+            Ok(Exit::Undecided)
         }
     }
 }

@@ -341,6 +341,7 @@ fn a_model_that_is_too_large_or_that_nobody_knows_says_so() {
     for (args, exit) in [
         (&["model", "no such bounds"][..], 4),
         (&["model", "--sweeps", "3"], 2),
+        (&["model", "--write-docs", "--states", "10"], 3),
         (&["model", "--without", "l9"], 2),
         (&["model", "--with", "wings"], 2),
         (&["model", "another thread", "--kills", "2"], 2),

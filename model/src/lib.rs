@@ -33,6 +33,6 @@ pub mod truth;
 pub use self::act::{Act, Actor, Step};
 pub use self::bits::Few;
 pub use self::model::{Memo, Model, Searched, Verdict};
-pub use self::page::page;
+pub use self::page::{NoPage, page};
 pub use self::run::Run;
 pub use self::steps::Move;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::catalogue::{NOT_EXPRESSED, OTHER_SYSTEMS};
-use crate::explore::Limits;
+use crate::explore::{Counts, Limits};
 use crate::model::{Model, Searched, Verdict};
 use crate::rules::Rule;
 use crate::setting::Setting;
@@ -24,17 +24,31 @@ and how often something is killed or fails. `cargo lab model --without c2:sweep`
 two again, with a line for every step; here steps that are routine share a line.
 ";
 
-/// The page. `told` hears of each rule before it is looked at.
+/// Why there is no page. Each says which rule it is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoPage {
+    /// The model and the catalogue do not agree, and how.
+    Disagree(String),
+    /// A search did not come to its end, and why.
+    NotDecided(String),
+}
+
+/// The page. `told` hears of each rule before it is looked at; `watch` says in each search whether to
+/// go on.
 ///
 /// # Errors
 ///
-/// If the model and the catalogue do not agree: says which rule and how.
-pub fn page(limits: &Limits, told: &mut dyn FnMut(Rule)) -> Result<String, String> {
+/// See [`NoPage`].
+pub fn page(
+    limits: &Limits,
+    told: &mut dyn FnMut(Rule),
+    watch: &mut dyn FnMut(&Counts) -> bool,
+) -> Result<String, NoPage> {
     let mut rows = String::new();
     let mut sections = String::new();
     for rule in Rule::ALL {
         told(*rule);
-        let section = Section::of(*rule, limits)?;
+        let section = Section::of(*rule, limits, watch)?;
         rows += &section.row();
         sections += &section.text();
     }
@@ -61,28 +75,34 @@ struct Section {
 }
 
 impl Section {
-    fn of(rule: Rule, limits: &Limits) -> Result<Section, String> {
+    fn of(
+        rule: Rule,
+        limits: &Limits,
+        watch: &mut dyn FnMut(&Counts) -> bool,
+    ) -> Result<Section, NoPage> {
         let shown = rule.shown();
-        let search = |setting: Setting| -> Result<Searched, String> {
-            let model = Model::new(setting).map_err(|error| format!("{rule}: {error}"))?;
-            Ok(model.search(limits, &mut |_| true))
+        let disagree = |how: String| NoPage::Disagree(format!("{rule}: {how}"));
+        let mut search = |setting: Setting| -> Result<Searched, NoPage> {
+            let model = Model::new(setting).map_err(|error| disagree(error.to_string()))?;
+            let searched = model.search(limits, watch);
+            match searched.verdict {
+                Verdict::NotDecided(why) => Err(NoPage::NotDecided(format!("{rule}: {why}"))),
+                _ => Ok(searched),
+            }
         };
         let present = search(shown.setting)?;
-        match &present.verdict {
-            Verdict::Holds => {}
-            Verdict::Found(run) => return Err(format!("{rule}: also with the rule: {run}")),
-            Verdict::NotDecided(why) => return Err(format!("{rule}: not decided: {why}")),
+        if let Verdict::Found(run) = &present.verdict {
+            return Err(disagree(format!("also with the rule: {run}")));
         }
         let absent = search(rule.absent())?;
         match (&absent.verdict, shown.stays) {
-            (Verdict::Found(_), None) | (Verdict::Holds, Some(_)) => {}
             (Verdict::Found(run), Some(_)) => {
-                return Err(format!("{rule}: is said to be seen nowhere, and is seen: {run}"));
+                return Err(disagree(format!("it is said to be seen nowhere, and is seen: {run}")));
             }
             (Verdict::Holds, None) => {
-                return Err(format!("{rule}: its absence is not seen: {}", shown.setting));
+                return Err(disagree(format!("its absence is not seen: {}", shown.setting)));
             }
-            (Verdict::NotDecided(why), _) => return Err(format!("{rule}: not decided: {why}")),
+            _ => {}
         }
         Ok(Section { rule, setting: shown.setting, present, absent, stays: shown.stays })
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use mortmain_model::catalogue::{NOT_EXPRESSED, OTHER_SYSTEMS};
 use mortmain_model::explore::Limits;
-use mortmain_model::page;
 use mortmain_model::rules::Rule;
+use mortmain_model::{NoPage, page};
 
 fn read(path: &str) -> String {
     // At run time first, so that the test binary may be moved with the tree.
@@ -20,7 +20,7 @@ fn read(path: &str) -> String {
 #[test]
 fn the_page_of_rules_is_what_the_model_says() {
     let limits = Limits { states_max: 1_000_000, bytes_max: 1 << 30, workers: 1 };
-    let made = page(&limits, &mut |_| {}).expect("model and catalogue agree");
+    let made = page(&limits, &mut |_| {}, &mut |_| true).expect("model and catalogue agree");
     let committed = read("docs/why-each-rule.md");
     let differs = made.lines().zip(committed.lines()).find(|(made, there)| made != there);
     assert!(
@@ -28,6 +28,16 @@ fn the_page_of_rules_is_what_the_model_says() {
         "docs/why-each-rule.md is not what the model says; read the difference that `cargo lab \
          model --write-docs` makes, and commit it. The first line that differs: {differs:?}"
     );
+}
+
+#[test]
+fn what_is_not_decided_is_no_disagreement() {
+    let few = Limits { states_max: 10, bytes_max: 1 << 30, workers: 1 };
+    let why = NoPage::NotDecided("c1: there are more states".into());
+    assert_eq!(page(&few, &mut |_| {}, &mut |_| true), Err(why));
+    let limits = Limits { states_max: 1_000_000, ..few };
+    let why = NoPage::NotDecided("c1: it was interrupted".into());
+    assert_eq!(page(&limits, &mut |_| {}, &mut |_| false), Err(why));
 }
 
 /// The rules of the protocol's page with a small letter: what begins a line in bold.
