@@ -35,13 +35,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "MIB", default_value_t = MEMORY_MAX, help_heading = "Limits")]
     memory: u64,
     /// List the rules, the features and the named bounds, and search nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["names", "without", "Bounds", "table", "write_docs"])]
     list: bool,
     /// Print the table of the 27 combinations of proofs, and search nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["names", "without", "Bounds", "write_docs"])]
     table: bool,
     /// Write docs/why-each-rule.md anew, in the directory that this is run in
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["names", "without", "Bounds"])]
     write_docs: bool,
     #[command(flatten)]
     bounds: Bounds,
@@ -49,9 +49,9 @@ pub(crate) struct Options {
 
 /// Bounds of one's own.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Bounds")]
+#[command(next_help_heading = "Bounds (with --without they begin with those that show the rule)")]
 struct Bounds {
-    /// Owners: 0 to 2 [default: 1, or what shows the rule]
+    /// Owners: 0 to 2 [default: 1]
     #[arg(long, value_name = "N")]
     owners: Option<usize>,
     /// Commands that the first owner starts: 0 to 2 [default: 1]
@@ -101,21 +101,8 @@ fn feature(name: &str) -> Result<&'static Feature, String> {
 }
 
 impl Bounds {
-    fn are_given(&self) -> bool {
-        let numbers = [
-            self.owners,
-            self.commands,
-            self.sweeps,
-            self.foreign,
-            self.kills,
-            self.failures,
-            self.batch,
-        ];
-        !self.with.is_empty() || numbers.iter().any(Option::is_some)
-    }
-
-    /// The setting with what is given changed.
-    fn put_into(&self, mut setting: Setting) -> Setting {
+    /// The setting with what is given changed; `None` if nothing is.
+    fn put_into(&self, mut setting: Setting) -> Option<Setting> {
         let numbers = [
             (self.owners, &mut setting.owners),
             (self.commands, &mut setting.commands),
@@ -125,11 +112,25 @@ impl Bounds {
             (self.failures, &mut setting.failures),
             (self.batch, &mut setting.batch),
         ];
+        let mut is_given = !self.with.is_empty();
         for (given, bound) in numbers {
+            is_given |= given.is_some();
             *bound = given.unwrap_or(*bound);
         }
         self.with.iter().for_each(|feature| feature.put_into(&mut setting));
-        setting
+        is_given.then_some(setting)
+    }
+
+    /// What is wrong with what they make of a setting.
+    fn wrong(&self, setting: &Setting) -> Option<String> {
+        if let Some(lost) = self.with.iter().find(|feature| !feature.is_in(setting)) {
+            let name = lost.name;
+            return Some(format!("--with {name} is excluded by another feature that is asked for"));
+        }
+        let error = setting.check().err()?;
+        let none = self.owners == Some(0) && self.commands.is_none();
+        let hint = if none { "; give --commands 0" } else { "" };
+        Some(format!("the model has no room: {error}{hint}"))
     }
 }
 
@@ -161,16 +162,24 @@ impl Options {
     /// What is to be searched, each with its name.
     fn cases(&self) -> Vec<(&'static str, Setting)> {
         if let Some(rule) = self.without {
-            let setting = self.bounds.put_into(rule.shown().setting);
+            let shown = rule.shown().setting;
+            let setting = self.bounds.put_into(shown).unwrap_or(shown);
             return vec![("", setting.under(Rules::all().without(rule)))];
         }
-        if self.bounds.are_given() {
-            return vec![("", self.bounds.put_into(Setting::default()))];
+        if let Some(setting) = self.bounds.put_into(Setting::default()) {
+            return vec![("", setting)];
         }
         let asked = |name: &str| {
             self.names.is_empty() || self.names.iter().any(|part| name.contains(part.as_str()))
         };
         gate().into_iter().filter(|(name, _)| asked(name)).collect()
+    }
+
+    /// A name that is in that of no bounds.
+    fn unknown(&self) -> Option<&str> {
+        let gate = gate();
+        let is_known = |part: &str| gate.iter().any(|(name, _)| name.contains(part));
+        self.names.iter().map(String::as_str).find(|part| !is_known(part))
     }
 }
 
@@ -186,28 +195,45 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     if options.write_docs {
         return write_docs(options, output, interrupt);
     }
-    let cases = options.cases();
-    if cases.is_empty() {
+    if let Some(unknown) = options.unknown() {
         let names: Vec<&str> = gate().iter().map(|(name, _)| *name).collect();
-        writeln!(io::stderr(), "no bounds have such a name; there are: {}", names.join(", "))?;
+        let names = names.join("; ");
+        writeln!(
+            io::stderr(),
+            "mortmain-lab: no bounds have `{unknown}` in their name; there are: {names}"
+        )?;
         return Ok(Exit::Nothing);
     }
-    let mut all = Exit::Holds;
-    for (name, setting) in cases {
-        let model = match Model::new(setting) {
-            Ok(model) => model,
-            Err(error) => {
-                writeln!(io::stderr(), "mortmain-lab: the model has no room: {error}")?;
-                return Ok(Exit::Usage);
-            }
-        };
+    let mut cases = Vec::new();
+    for (name, setting) in options.cases() {
+        if let Some(wrong) = options.bounds.wrong(&setting) {
+            writeln!(io::stderr(), "mortmain-lab: {wrong}")?;
+            return Ok(Exit::Usage);
+        }
+        cases.push((name, Model::new(setting).map_err(io::Error::other)?));
+    }
+    each(&cases, &|| interrupt.is_asked(), &mut |(name, model)| {
         let progress = output.progress("model");
         let searched = model.search(&options.limits(), &mut watch(&progress, interrupt));
         progress.done();
-        all = all.and(tell(options, name, &setting, &searched, output)?);
-        if interrupt.is_asked() {
-            break;
+        tell(options, name, model.setting(), &searched, output)
+    })
+}
+
+/// Searches one after the other. What an interrupt leaves out is not decided.
+fn each<C>(
+    cases: &[C],
+    is_asked: &dyn Fn() -> bool,
+    search: &mut dyn FnMut(&C) -> io::Result<Exit>,
+) -> io::Result<Exit> {
+    let mut all = Exit::Holds;
+    for (at, case) in cases.iter().enumerate() {
+        if is_asked() {
+            let left = cases.len() - at;
+            writeln!(io::stderr(), "mortmain-lab: interrupted, {left} not searched")?;
+            return Ok(all.and(Exit::Undecided));
         }
+        all = all.and(search(case)?);
     }
     Ok(all)
 }
@@ -369,6 +395,31 @@ impl<'l> Line<'l> {
             undecided,
             broken: run.map(|run| run.broken.to_string()),
             steps: run.into_iter().flat_map(Run::all).map(ToString::to_string).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_an_interrupt_leaves_out_is_not_decided() {
+        for (asked_after, exits, expected) in [
+            (1, &[Exit::Holds, Exit::Holds][..], Exit::Undecided),
+            (1, &[Exit::Finding, Exit::Holds], Exit::Finding),
+            // Everything was searched by then.
+            (2, &[Exit::Holds, Exit::Holds], Exit::Holds),
+            (0, &[Exit::Holds], Exit::Undecided),
+        ] {
+            let done = Cell::new(0);
+            let exit = each(exits, &|| done.get() >= asked_after, &mut |exit| {
+                done.set(done.get() + 1);
+                Ok(*exit)
+            });
+            assert_eq!(exit.expect("nothing fails"), expected, "{exits:?}");
         }
     }
 }

@@ -340,7 +340,14 @@ fn a_model_that_is_too_large_or_that_nobody_knows_says_so() {
     assert!(lines[0].contains(": not decided: they take more memory, "), "{lines:#?}");
     for (args, exit) in [
         (&["model", "no such bounds"][..], 4),
+        (&["model", "another thread", "no such bounds"], 4),
         (&["model", "--sweeps", "3"], 2),
+        (&["model", "--owners", "0"], 2),
+        (&["model", "--batch", "0"], 2),
+        (&["model", "--with", "full,no-locks"], 2),
+        (&["model", "--list", "--table"], 2),
+        (&["model", "--list", "numbers"], 2),
+        (&["model", "--write-docs", "--without", "l2"], 2),
         (&["model", "--write-docs", "--states", "10"], 3),
         (&["model", "--without", "l9"], 2),
         (&["model", "--with", "wings"], 2),
