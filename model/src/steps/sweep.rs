@@ -79,7 +79,9 @@ impl Turn<'_> {
             }
         }
         if opened {
-        } else if held > 0 {
+            return;
+        }
+        if held > 0 {
             self.scan_batch(sweep);
         } else if it.look() == Look::Open {
             let mut next = *self.now;
@@ -147,11 +149,17 @@ impl Turn<'_> {
         self.go(Actor::Sweep(sweep), act, next);
     }
 
-    /// An answer to l2 or l3, in which an operator's word may stand in (l7).
-    fn answered(&mut self, sweep: usize, act: fn(Answer) -> Act, answer: Answer, next: State) {
+    /// Whether a sweep goes on after an answer to l2 or l3, in which an operator's word may stand
+    /// in (l7).
+    fn goes_on(&self, sweep: usize, answer: Answer) -> bool {
         let word = self.setting.word && sweep == 0;
         let stands_in = answer == Answer::CannotTell || !self.setting.rules.has(Rule::L7Word);
-        if answer == Answer::Gone || (word && stands_in) {
+        answer == Answer::Gone || (word && stands_in)
+    }
+
+    /// An answer to l2 or l3: on to the next question, or the directory is kept.
+    fn answered(&mut self, sweep: usize, act: fn(Answer) -> Act, answer: Answer, next: State) {
+        if self.goes_on(sweep, answer) {
             self.proved(sweep, act(answer), next);
         } else {
             self.keep(sweep, act(answer));
@@ -248,9 +256,7 @@ impl Turn<'_> {
         if answer == Answer::Alive && !rules.has(Rule::L3Lock) {
             answer = Answer::Gone;
         }
-        let word = self.setting.word && sweep == 0;
-        let stands_in = answer == Answer::CannotTell || !rules.has(Rule::L7Word);
-        if answer != Answer::Gone && !(word && stands_in) {
+        if !self.goes_on(sweep, answer) {
             return self.keep(sweep, Act::AskEntry(answer));
         }
         let mut next = *self.now;
@@ -269,9 +275,7 @@ impl Turn<'_> {
         if !more {
             return self.answered(sweep, Act::AskGroup, answer, *self.now);
         }
-        let word = self.setting.word && sweep == 0;
-        let stands_in = answer == Answer::CannotTell || !self.setting.rules.has(Rule::L7Word);
-        if answer != Answer::Gone && !(word && stands_in) {
+        if !self.goes_on(sweep, answer) {
             return self.keep(sweep, Act::AskGroup(answer));
         }
         let mut next = *self.now;
