@@ -5,9 +5,9 @@
 use std::fmt;
 
 use crate::act::Actor;
-use crate::rules::{Rule, Rules};
+use crate::rules::Rule;
 use crate::setting::{Content, Setting};
-use crate::state::{COMMANDS, Child, Forked, Life, Name, OWNERS, Stage, State, Task};
+use crate::state::{COMMANDS, Child, Forked, Life, Name, OWNERS, State, Task};
 
 /// The properties, by their names in the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -180,22 +180,6 @@ impl State {
         let seen = shows && !setting.habits.unreadable;
         let locks = it.child_entry() && self.entries[command].locked();
         it.child() == Child::Outside && !seen && !locks
-    }
-
-    /// Whether a scan in the owners' pid namespace sees a process that uses the directory.
-    pub(crate) fn is_seen(&self, setting: &Setting, dir: usize) -> bool {
-        !setting.habits.unreadable
-            && self.claim() == dir
-            && (0..COMMANDS).any(|command| self.command_is_seen(setting.rules, command))
-    }
-
-    fn command_is_seen(&self, rules: Rules, command: usize) -> bool {
-        let it = self.commands[command];
-        let cookie = rules.has(Rule::P4Cookie);
-        let runs = it.stage() == Stage::Running && (it.inside() || cookie && it.environment());
-        let child = it.child().lives() && (it.child_inside() || cookie && it.child_environment());
-        let after_exec = it.stage() == Stage::Running || it.child().lives();
-        runs || child || (after_exec && self.command_has_entry(rules, command))
     }
 }
 

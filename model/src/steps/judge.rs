@@ -1,9 +1,9 @@
-//! The probes: what is answered to l1, l2 and l3, from what the asker can see.
+//! The probes: what is answered to l2, l3 and l4, from what the asker can see.
 
 use crate::proof::Answer;
-use crate::rules::Rule;
+use crate::rules::{Rule, Rules};
 use crate::setting::Setting;
-use crate::state::{Child, Life, Name, Record, Stage, State};
+use crate::state::{COMMANDS, Child, Life, Name, Record, Stage, State};
 
 impl State {
     /// l2: whether the owner of a directory is gone, asked under its lease. `opened` is the name
@@ -104,6 +104,22 @@ impl State {
             }
         }
         Answer::Gone
+    }
+
+    /// Whether a scan in the owners' pid namespace sees a process that uses the directory.
+    pub(super) fn is_seen(&self, setting: &Setting, dir: usize) -> bool {
+        !setting.habits.unreadable
+            && self.claim() == dir
+            && (0..COMMANDS).any(|command| self.command_is_seen(setting.rules, command))
+    }
+
+    fn command_is_seen(&self, rules: Rules, command: usize) -> bool {
+        let it = self.commands[command];
+        let cookie = rules.has(Rule::P4Cookie);
+        let runs = it.stage() == Stage::Running && (it.inside() || cookie && it.environment());
+        let child = it.child().lives() && (it.child_inside() || cookie && it.child_environment());
+        let after_exec = it.stage() == Stage::Running || it.child().lives();
+        runs || child || (after_exec && self.command_has_entry(rules, command))
     }
 
     /// Whether a missing `commands` is progress there, and not damage.
