@@ -95,6 +95,17 @@ macro_rules! word {
         pub struct $name(u16);
 
         impl $name {
+            /// How many bits it takes: its fields stand side by side, none on another.
+            pub(crate) const BITS: u32 = {
+                let mut end = 0;
+                $(
+                    assert!($at >= end, "a field begins in the one before");
+                    end = $at + <$type as $crate::bits::Bits>::WIDTH;
+                )+
+                assert!(end <= 16, "the fields do not fit the word");
+                end
+            };
+
             /// The bits as they are kept.
             pub(crate) fn bits(self) -> u16 {
                 self.0
@@ -121,16 +132,6 @@ macro_rules! word {
                 }
             )+
         }
-
-        // Fields stand side by side, none on another, all in sixteen bits.
-        const _: () = {
-            let mut end = 0;
-            $(
-                assert!($at >= end, "a field begins in the one before");
-                end = $at + <$type as $crate::bits::Bits>::WIDTH;
-            )+
-            assert!(end <= 16, "the fields do not fit the word");
-        };
 
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -176,6 +177,7 @@ mod tests {
         mixed.set_colour(Colour::Green);
         assert_eq!((mixed.flag(), mixed.colour(), mixed.few()), (true, Colour::Green, Few(3)));
         assert_eq!(Mixed::of(mixed.bits()), mixed);
+        assert_eq!(Mixed::BITS, 16);
         assert_eq!(format!("{mixed:?}"), "Mixed { flag: true, colour: Green, few: Few(3) }");
     }
 }

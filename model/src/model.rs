@@ -5,8 +5,9 @@ use crate::bits::Few;
 use crate::explore::{Counts, Found, Key, Limits, Machine, Next, Outcome, SHARED_WORDS, explore};
 use crate::run::Run;
 use crate::setting::{Content, OutOfBounds, Place, Setting};
-use crate::state::{Command, DIRS, Dir, Entry, Left, Name, Owner, Record, State, Sweep};
-use crate::state::{Stranger, Worker};
+use crate::state::{
+    Command, DIRS, Dir, Entry, ForkedProcess, Left, Name, Owner, Record, State, Sweep,
+};
 use crate::steps::{self, Move, Numbers};
 use crate::truth::{Broken, Escape, Property, Why};
 
@@ -156,6 +157,54 @@ impl Model {
     }
 }
 
+/// How parts lie in a word, each behind the one before.
+#[derive(Clone, Copy)]
+struct Layout<const N: usize> {
+    starts: [u32; N],
+    widths: [u32; N],
+}
+
+/// The first shared word of a key.
+const FIRST: Layout<7> = Layout::of([
+    Dir::BITS,
+    Dir::BITS,
+    Entry::BITS,
+    Entry::BITS,
+    Left::BITS,
+    ForkedProcess::BITS,
+    ForkedProcess::BITS,
+]);
+/// The second.
+const SECOND: Layout<4> = Layout::of([Owner::BITS, Owner::BITS, Command::BITS, Command::BITS]);
+/// The word of a state's own.
+const OWN: Layout<2> = Layout::of([Sweep::BITS, Sweep::BITS]);
+const _: () = assert!(2 * Sweep::BITS <= u32::BITS, "two sweeps do not fit a key");
+
+impl<const N: usize> Layout<N> {
+    const fn of(widths: [u32; N]) -> Layout<N> {
+        let (mut at, mut end, mut starts) = (0, 0, [0; N]);
+        while at < N {
+            starts[at] = end;
+            end += widths[at];
+            at += 1;
+        }
+        assert!(end <= u64::BITS, "the parts do not fit a word");
+        Layout { starts, widths }
+    }
+
+    #[inline]
+    fn join(self, parts: [u16; N]) -> u64 {
+        let placed = parts.into_iter().zip(self.starts);
+        placed.fold(0, |all, (bits, start)| all | u64::from(bits) << start)
+    }
+
+    #[inline]
+    fn part(self, word: u64, at: usize) -> u16 {
+        // OK because a part has sixteen bits at most.
+        ((word >> self.starts[at]) & ((1 << self.widths[at]) - 1)) as u16
+    }
+}
+
 impl Machine for Model {
     type State = State;
     type Broken = Broken;
@@ -191,40 +240,31 @@ impl Machine for Model {
             let [n, m] = state.entries.map(Entry::bits);
             let [o, p] = state.owners.map(Owner::bits);
             let [c, b] = state.commands.map(Command::bits);
-            // Each is shifted to behind the one before; the widths are those of the words' fields.
-            let parts = [
-                (d, 12),
-                (e, 12),
-                (n, 3),
-                (m, 3),
-                (state.left.bits(), 7),
-                (state.worker.bits(), 11),
-                (state.stranger.bits(), 5),
-            ];
-            let join = |parts: &[(u16, u32)]| {
-                parts.iter().rev().fold(0, |all, (bits, width)| all << width | u64::from(*bits))
-            };
+            let [w, f] = [state.worker, state.stranger].map(ForkedProcess::bits);
             Key {
-                shared: [join(&parts), join(&[(o, 16), (p, 16), (c, 16), (b, 16)])],
-                own: u32::from(s) | u32::from(t) << 16,
+                shared: [
+                    FIRST.join([d, e, n, m, state.left.bits(), w, f]),
+                    SECOND.join([o, p, c, b]),
+                ],
+                // OK because they take no more bits.
+                own: OWN.join([s, t]) as u32,
             }
         };
         if exchange { key(&state.exchanged()) } else { key(state) }
     }
 
     fn unpack(&self, key: &Key) -> State {
-        // OK because these are the words that the key was made of.
-        let word = |of: u64, at: u32, width: u32| ((of >> at) & ((1 << width) - 1)) as u16;
-        let [a, b] = key.shared;
+        let [first, second] = key.shared;
+        let (first, second) = (|at| FIRST.part(first, at), |at| SECOND.part(second, at));
         State {
-            dirs: [Dir::of(word(a, 0, 12)), Dir::of(word(a, 12, 12))],
-            entries: [Entry::of(word(a, 24, 3)), Entry::of(word(a, 27, 3))],
-            left: Left::of(word(a, 30, 7)),
-            worker: Worker::of(word(a, 37, 11)),
-            stranger: Stranger::of(word(a, 48, 5)),
-            owners: [Owner::of(word(b, 0, 16)), Owner::of(word(b, 16, 16))],
-            commands: [Command::of(word(b, 32, 16)), Command::of(word(b, 48, 16))],
-            sweeps: [Sweep::of(key.own as u16), Sweep::of((key.own >> 16) as u16)],
+            dirs: [Dir::of(first(0)), Dir::of(first(1))],
+            entries: [Entry::of(first(2)), Entry::of(first(3))],
+            left: Left::of(first(4)),
+            worker: ForkedProcess::of(first(5)),
+            stranger: ForkedProcess::of(first(6)),
+            owners: [Owner::of(second(0)), Owner::of(second(1))],
+            commands: [Command::of(second(2)), Command::of(second(3))],
+            sweeps: [0, 1].map(|at| Sweep::of(OWN.part(key.own.into(), at))),
         }
     }
 

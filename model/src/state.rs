@@ -324,8 +324,8 @@ choices! {
 }
 
 word! {
-    /// A worker of the first owner, forked without exec.
-    Worker {
+    /// A process that the first owner forked: a worker without exec, or the child of another thread.
+    ForkedProcess {
         /// What it is.
         life, set_life: Forked = 0;
         /// Whether it has the lease's descriptor.
@@ -334,22 +334,8 @@ word! {
         entry_first, set_entry_first: bool = 3;
         /// Whether it has the second entry's.
         entry_second, set_entry_second: bool = 4;
-        /// What it does next, where it acts for the owner.
+        /// What it does next, where it is a worker and acts for the owner.
         task, set_task: Task = 5;
-    }
-}
-
-word! {
-    /// The child of another thread of the first owner.
-    Stranger {
-        /// What it is.
-        life, set_life: Forked = 0;
-        /// Whether it has the lease's descriptor.
-        lease, set_lease: bool = 2;
-        /// Whether it has the first entry's descriptor.
-        entry_first, set_entry_first: bool = 3;
-        /// Whether it has the second entry's.
-        entry_second, set_entry_second: bool = 4;
     }
 }
 
@@ -473,7 +459,7 @@ macro_rules! entries {
     };
 }
 
-entries!(Owner Worker Stranger);
+entries!(Owner ForkedProcess);
 
 /// Everything at one moment.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -487,9 +473,9 @@ pub struct State {
     /// The commands of the first owner.
     pub commands: [Command; COMMANDS],
     /// A worker that the first owner forked.
-    pub worker: Worker,
+    pub worker: ForkedProcess,
     /// A child of another thread of the first owner.
-    pub stranger: Stranger,
+    pub stranger: ForkedProcess,
     /// What may still happen.
     pub left: Left,
     /// The sweeps.

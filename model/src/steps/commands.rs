@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::act::{Act, Actor};
 use crate::rules::Rule;
-use crate::state::{COMMANDS, Child, Forked, Holder, Stage, State, Task};
+use crate::state::{COMMANDS, Child, Forked, ForkedProcess, Holder, Stage, State, Task};
 
 impl Turn<'_> {
     /// What a command or its child can do next.
@@ -191,7 +191,7 @@ fn move_act(inside: bool) -> Act {
     if inside { Act::EnterClaim } else { Act::LeaveClaim }
 }
 
-impl crate::state::Stranger {
+impl ForkedProcess {
     /// What it has afterwards is what survives.
     pub(super) fn exec(&mut self, lease_goes: bool, entries_go: bool) {
         self.set_life(Forked::Parted);
