@@ -3,10 +3,10 @@
 //! So do systemd-tmpfiles, tmpreaper and most cron jobs. It needs no co-operation of any program and
 //! survives every crash. The age of a directory is that of the newest thing in it.
 
-use mortmain::sys::{Answer, ChildKernel, ChildPlan, Errno, Fd, Kind, Name, PathBytes, Pid};
+use mortmain::sys::{Answer, Errno, Fd, Kind, Name, PathBytes};
 
-use crate::design::{Design, Error};
-use crate::directory::{Directory, directories, fresh_name, names_in, plain_child, remove_dir_all};
+use crate::design::Error;
+use crate::directory::{Named, directories, fresh_name, names_in, remove_dir_all};
 use crate::system::{System, SystemExt as _};
 
 /// What is older is removed, in seconds.
@@ -16,36 +16,9 @@ const AGE_MAX: u64 = 24 * 60 * 60;
 #[derive(Clone, Copy, Debug)]
 pub struct Age;
 
-impl Design for Age {
-    type Dir<K: System> = Directory<K>;
-    type Started = Pid;
-
-    fn create<K: System>(kernel: &K, root: &PathBytes) -> Result<Directory<K>, Error> {
-        Directory::create(kernel, root, fresh_name)
-    }
-
-    fn path<K: System>(dir: &Directory<K>) -> PathBytes {
-        dir.path()
-    }
-
-    fn spawn<K: System>(dir: &mut Directory<K>, program: &mut K::Program) -> Result<Pid, Error> {
-        dir.spawn(program, None, b"")
-    }
-
-    fn child<C: ChildKernel>(child: &C, plan: &ChildPlan) -> Answer<()> {
-        plain_child(child, plan)
-    }
-
-    fn wait<K: System>(dir: &mut Directory<K>, command: &Pid) -> Result<(), Error> {
-        dir.wait(*command)
-    }
-
-    fn end<K: System>(dir: &mut Directory<K>, command: &Pid) -> Result<(), Error> {
-        dir.end(*command)
-    }
-
-    fn close<K: System>(dir: Directory<K>) -> Result<(), Error> {
-        dir.remove()
+impl Named for Age {
+    fn fresh_name<K: System>(kernel: &K) -> Answer<Name> {
+        fresh_name(kernel)
     }
 
     fn sweep<K: System>(kernel: &K, path: &PathBytes) -> Result<(), Error> {

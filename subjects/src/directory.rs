@@ -9,7 +9,7 @@ use mortmain::sys::{
     PathBytes, Pid, Process, ProcessId, Wait,
 };
 
-use crate::design::Error;
+use crate::design::{Design, Error};
 use crate::system::System;
 
 /// What the names of all directories begin with.
@@ -74,6 +74,71 @@ impl<K: System> Directory<K> {
         let killed = self.kernel().kill_group(command);
         killed.map_err(Error::of("end a command in", &self.path()))?;
         self.wait(command)
+    }
+}
+
+/// A design whose owner keeps nothing but the name of its directory.
+pub trait Named: 'static {
+    /// A name that nobody has.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn fresh_name<K: System>(kernel: &K) -> Answer<Name>;
+
+    /// What the commands of a directory carry in their environment.
+    fn mark(_name: &Name) -> &[u8] {
+        b""
+    }
+
+    /// As [`Design::close`]: it is removed, if nothing else is said.
+    ///
+    /// # Errors
+    /// As there.
+    fn close<K: System>(dir: Directory<K>) -> Result<(), Error> {
+        dir.remove()
+    }
+
+    /// As [`Design::sweep`].
+    ///
+    /// # Errors
+    /// As there.
+    fn sweep<K: System>(kernel: &K, root: &PathBytes) -> Result<(), Error>;
+}
+
+impl<N: Named> Design for N {
+    type Dir<K: System> = Directory<K>;
+    type Started = Pid;
+
+    fn create<K: System>(kernel: &K, root: &PathBytes) -> Result<Directory<K>, Error> {
+        Directory::create(kernel, root, N::fresh_name)
+    }
+
+    fn path<K: System>(dir: &Directory<K>) -> PathBytes {
+        dir.path()
+    }
+
+    fn spawn<K: System>(dir: &mut Directory<K>, program: &mut K::Program) -> Result<Pid, Error> {
+        Directory::spawn(dir, program, None, N::mark(&dir.name))
+    }
+
+    fn child<C: ChildKernel>(child: &C, plan: &ChildPlan) -> Answer<()> {
+        plain_child(child, plan)
+    }
+
+    fn wait<K: System>(dir: &mut Directory<K>, command: &Pid) -> Result<(), Error> {
+        dir.wait(*command)
+    }
+
+    fn end<K: System>(dir: &mut Directory<K>, command: &Pid) -> Result<(), Error> {
+        dir.end(*command)
+    }
+
+    fn close<K: System>(dir: Directory<K>) -> Result<(), Error> {
+        N::close(dir)
+    }
+
+    fn sweep<K: System>(kernel: &K, root: &PathBytes) -> Result<(), Error> {
+        N::sweep(kernel, root)
     }
 }
 
@@ -183,6 +248,12 @@ pub(crate) fn gone(removed: Answer<()>) -> Answer<()> {
 /// A child that makes a group of its own and nothing else, as most runners have it.
 pub(crate) fn plain_child<C: ChildKernel>(child: &C, _plan: &ChildPlan) -> Answer<()> {
     child.new_group()
+}
+
+/// A child that inherits the lease of its directory as well.
+pub(crate) fn leased_child<C: ChildKernel>(child: &C, plan: &ChildPlan) -> Answer<()> {
+    plain_child(child, plan)?;
+    child.keep_over_exec(plan.lock)
 }
 
 /// A plan without the parts that only the protocol's own child reads.

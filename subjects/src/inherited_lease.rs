@@ -10,7 +10,7 @@ use mortmain::sys::{Answer, ChildKernel, ChildPlan, Fd, PathBytes, Pid, Probed};
 
 use crate::design::{Design, Error};
 use crate::directory::{
-    Directory, directories, fresh_owned_name, has_ended, owner_in, plain_child, remove_dir_all,
+    Directory, directories, fresh_owned_name, has_ended, leased_child, owner_in, remove_dir_all,
 };
 use crate::system::System;
 
@@ -48,8 +48,7 @@ impl Design for InheritedLease {
     }
 
     fn child<C: ChildKernel>(child: &C, plan: &ChildPlan) -> Answer<()> {
-        plain_child(child, plan)?;
-        child.keep_over_exec(plan.lock)
+        leased_child(child, plan)
     }
 
     fn wait<K: System>(dir: &mut Leased<K>, command: &Pid) -> Result<(), Error> {

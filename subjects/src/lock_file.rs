@@ -8,7 +8,7 @@
 use mortmain::sys::{Answer, ChildKernel, ChildPlan, Errno, Fd, Name, PathBytes, Pid, Probed};
 
 use crate::design::{Design, Error};
-use crate::directory::{Directory, directories, empty, fresh_name, gone, plain_child};
+use crate::directory::{Directory, directories, empty, fresh_name, gone, leased_child};
 use crate::system::System;
 
 /// Name of the file that is locked.
@@ -53,8 +53,7 @@ impl Design for LockFile {
     }
 
     fn child<C: ChildKernel>(child: &C, plan: &ChildPlan) -> Answer<()> {
-        plain_child(child, plan)?;
-        child.keep_over_exec(plan.lock)
+        leased_child(child, plan)
     }
 
     fn wait<K: System>(dir: &mut Locked<K>, command: &Pid) -> Result<(), Error> {

@@ -11,14 +11,11 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use mortmain::Random;
-use mortmain::sys::{
-    Answer, ChildKernel, ChildPlan, Errno, Fd, KernelExt as _, Name, PathBytes, Pid, ProcessId,
-    Sought,
-};
+use mortmain::sys::{Answer, Errno, Fd, KernelExt as _, Name, PathBytes, ProcessId, Sought};
 
-use crate::design::{Design, Error};
+use crate::design::Error;
 use crate::directory::{
-    Directory, PREFIX, directories, has_ended, owner_in, plain_child, process_text, remove_dir_all,
+    Directory, Named, PREFIX, directories, has_ended, owner_in, process_text, remove_dir_all,
 };
 use crate::system::System;
 
@@ -29,32 +26,15 @@ const ASIDE: &[u8] = b".aside";
 #[derive(Clone, Copy, Debug)]
 pub struct SecondLook;
 
-impl Design for SecondLook {
-    type Dir<K: System> = Directory<K>;
-    type Started = Pid;
-
-    fn create<K: System>(kernel: &K, root: &PathBytes) -> Result<Directory<K>, Error> {
-        Directory::create(kernel, root, fresh_marked_name)
+impl Named for SecondLook {
+    fn fresh_name<K: System>(kernel: &K) -> Answer<Name> {
+        fresh_marked_name(kernel)
     }
 
-    fn path<K: System>(dir: &Directory<K>) -> PathBytes {
-        dir.path()
-    }
-
-    fn spawn<K: System>(dir: &mut Directory<K>, program: &mut K::Program) -> Result<Pid, Error> {
-        dir.spawn(program, None, mark_of(&dir.name))
-    }
-
-    fn child<C: ChildKernel>(child: &C, plan: &ChildPlan) -> Answer<()> {
-        plain_child(child, plan)
-    }
-
-    fn wait<K: System>(dir: &mut Directory<K>, command: &Pid) -> Result<(), Error> {
-        dir.wait(*command)
-    }
-
-    fn end<K: System>(dir: &mut Directory<K>, command: &Pid) -> Result<(), Error> {
-        dir.end(*command)
+    /// The end of its name.
+    fn mark(name: &Name) -> &[u8] {
+        let name = name.bytes().strip_suffix(ASIDE).unwrap_or(name.bytes());
+        &name[name.len().saturating_sub(Random::BYTES)..]
     }
 
     /// A close is a sweep of this one directory.
@@ -93,7 +73,8 @@ fn look_twice<K: System>(root: &Fd<K>, name: &Name) -> Answer<()> {
 
 /// Which of these directories a process is seen to use.
 fn used_of<K: System>(kernel: &K, names: &[Name]) -> Answer<BTreeSet<Name>> {
-    let known = names.iter().filter_map(|name| Some((name, Random::parse(mark_of(name))?)));
+    let known =
+        names.iter().filter_map(|name| Some((name, Random::parse(SecondLook::mark(name))?)));
     let known: Vec<(&Name, Random)> = known.collect();
     let sought = Sought::new(&known);
     let mut used = BTreeSet::new();
@@ -105,12 +86,6 @@ fn used_of<K: System>(kernel: &K, names: &[Name]) -> Answer<BTreeSet<Name>> {
         used.extend(uses.found.iter().map(|(at, _)| known[*at].0.clone()));
     }
     Ok(used)
-}
-
-/// What a command of a directory carries in its environment: the end of the directory's name.
-fn mark_of(name: &Name) -> &[u8] {
-    let name = name.bytes().strip_suffix(ASIDE).unwrap_or(name.bytes());
-    &name[name.len().saturating_sub(Random::BYTES)..]
 }
 
 /// A name that says whose it is and ends with a mark: `p-<pid>-<start ticks>-<mark>`.
