@@ -131,9 +131,11 @@ struct Search<'s> {
     counts: Counts,
 }
 
-type Spot = State<<Trie<'static> as crate::simulated::Engine>::Process>;
+/// A state of a search.
+pub(super) type Spot = State<<Trie<'static> as crate::simulated::Engine>::Process>;
 
-fn fingerprint(state: &Spot) -> Fingerprint {
+/// Stands for a state.
+pub(super) fn fingerprint(state: &Spot) -> Fingerprint {
     let left = (state.kills_left, state.failures_left, state.waits_left);
     let rest = Fingerprint::of(&(left, &state.processes));
     state.world.fingerprint().with(rest)

@@ -3,52 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use mortmain_subjects::Mortmain;
-
-use super::machine::{Choice, Machine, State};
+use super::exhaust::{Spot, fingerprint};
+use super::machine::{Choice, Machine};
 use super::strategy::{Budget, Lengths, Scheduler, Strategy};
 use super::{Case, Setup, Subject, Without};
-use crate::judge::Judged;
-use crate::simulated::subject::{self, Manner, Then};
-use crate::simulated::{Engine, Live, Programs, Trie};
-use crate::world::{Fingerprint, Reaping, Rules};
+use crate::simulated::subject::{Manner, Then};
+use crate::simulated::{Engine as _, Live, Trie};
+use crate::world::Reaping;
 
-type Process = <Trie<'static> as Engine>::Process;
-
-fn setup(manner: Manner, then: Then, reaping: Reaping) -> Setup {
-    let mut programs = Programs::default();
-    let command = programs.add("command", move |world| subject::command(world, manner));
-    let owner = programs.add("owner", move |world| {
-        subject::owner::<Mortmain, _>(world, world, Some(command), then)
-    });
-    let sweep = programs.add("sweep", subject::sweep::<Mortmain, _>);
-    Setup {
-        rules: Rules { reaping, ..Rules::default() },
-        programs,
-        starts: vec![owner, sweep],
-        last: sweep,
-        kills: 1,
-        failures: 0,
-        waits: 1,
-        rest_seconds: 0,
-        judged: Judged::All,
-        errnos: Vec::new(),
-        merge: false,
-        calls_max: 2_000,
-    }
-}
-
-fn fingerprint(state: &State<Process>) -> Fingerprint {
-    let left = (state.kills_left, state.failures_left, state.waits_left);
-    let rest = Fingerprint::of(&(left, &state.processes));
-    state.world.fingerprint().with(rest)
-}
-
-fn after(
-    machine: &mut Machine<'_, Trie<'_>>,
-    state: &State<Process>,
-    choices: &[Choice],
-) -> State<Process> {
+fn after(machine: &mut Machine<'_, Trie<'_>>, state: &Spot, choices: &[Choice]) -> Spot {
     let mut state = state.clone();
     for choice in choices {
         assert!(machine.can(&state, *choice), "{choice} is possible");
@@ -103,7 +66,8 @@ fn private_steps_commute_with_everything_that_others_do() {
         (Manner::Plain, Then::Idle, Reaping::AtOnce),
         (Manner::LeavesDaemon, Then::Exit, Reaping::Never),
     ] {
-        let pairs = check_private_steps(&setup(manner, then, reaping));
+        let case = Case { manner, then, reaping, waits: 1, merge: false, ..Case::SMALL };
+        let pairs = check_private_steps(&case.setup());
         assert!(pairs > 1_000, "only {pairs} pairs were looked at");
     }
 }
