@@ -93,6 +93,19 @@ impl Design for Stubborn {
     }
 }
 
+/// Its sweeps remove nothing, so what its owner made is left, whether or not anything strikes.
+#[test]
+fn what_goes_wrong_before_anything_strikes_is_found() {
+    let subject = Subject::of::<Stubborn>("stubborn", "tries again until it works");
+    let case = Case { subject, kills: 0, ..Case::SMALL };
+    let (Struck::Found(found), _) = series(case, 7, 12, &mut |_| true) else {
+        panic!("it finds nothing");
+    };
+    assert!(found.failure.to_string().starts_with("L1: "), "{found}");
+    let undisturbed = |choice: &Choice| matches!(choice, Choice::Step(_) | Choice::Recover);
+    assert!(found.schedule.iter().all(undisturbed), "{found}");
+}
+
 /// One failing call is too few to show it, at whatever moment.
 #[test]
 fn whoever_tries_again_for_ever_is_found_by_an_error_that_stays() {

@@ -250,6 +250,16 @@ impl<'s, E: Engine> Machine<'s, E> {
         }
     }
 
+    /// The step of whoever was started first, of those who can make one; `choices` is room for all.
+    pub(super) fn first_step(
+        &self,
+        state: &State<E::Process>,
+        choices: &mut Vec<Choice>,
+    ) -> Option<Choice> {
+        self.choices(state, choices);
+        choices.iter().copied().find(|choice| matches!(choice, Choice::Step(_)))
+    }
+
     /// Whether a choice could be taken.
     pub(super) fn can(&self, state: &State<E::Process>, choice: Choice) -> bool {
         let mut choices = Vec::new();

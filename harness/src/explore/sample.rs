@@ -267,8 +267,7 @@ fn undisturbed_length_of(setup: &Setup) -> u32 {
     let mut choices = Vec::new();
     let mut length = 0;
     loop {
-        machine.choices(&state, &mut choices);
-        let step = choices.iter().copied().find(|choice| matches!(choice, Choice::Step(_)));
+        let step = machine.first_step(&state, &mut choices);
         match step.map(|step| machine.take(&mut state, step)) {
             Some(Ok(())) => length += 1,
             // A run that fails even so is found by the first iteration.

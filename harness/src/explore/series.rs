@@ -1,7 +1,7 @@
 //! Faults one after the other along a schedule, on live processes.
 //!
-//! Base schedules are drawn from a seed, with kills in them and without failing calls. At each step of
-//! each, one after the other: whoever is to make it is killed; the call fails with each error once, not
+//! Base schedules are drawn from a seed, with kills in them and without failing calls, and judged
+//! themselves first. Then at each step of each, one after the other: whoever is to make it is killed; the call fails with each error once, not
 //! done and done; and it fails for ever after, as on a disk that stays full: from there on every call of
 //! that process fails that can. What is left of the base follows as far as it is possible, then whoever
 //! was started first goes first; and at the end everybody is killed and the last sweep, which meets no
@@ -116,13 +116,15 @@ pub fn series(
             return (Struck::Ended, counts);
         }
         counts.bases += 1;
-        let base = base(setup, Scheduler::new(budget, strategy, (seed, iteration), lengths));
+        let scheduler = Scheduler::new(budget, strategy, (seed, iteration), lengths);
+        let base = match base(setup, scheduler) {
+            Ok(base) => base,
+            Err(found) => return (Struck::Found(found), counts),
+        };
         for (at, position) in base.iter().enumerate() {
             for fault in position.faults() {
                 counts.count(position, fault);
-                let (schedule, failure) = strike(setup, &base, at, fault, &mut counts);
-                if let Some(failure) = failure {
-                    let found = Box::new(counterexample(setup, schedule, failure));
+                if let Err(found) = strike(setup, &base, at, fault, &mut counts) {
                     return (Struck::Found(found), counts);
                 }
             }
@@ -157,6 +159,24 @@ struct Position {
 }
 
 impl Position {
+    fn new(
+        machine: &Machine<'_, Live<'_>>,
+        state: &mut State<<Live<'_> as Engine>::Process>,
+        choice: Choice,
+    ) -> Position {
+        let label = machine.label(state, choice);
+        let word = label.split(' ').next().unwrap_or_default();
+        let (program, fails, fails_done) = match choice {
+            Choice::Step(pid) => (
+                Who::new(&state.world, pid).program,
+                machine.can_fail(state, pid, false),
+                machine.can_fail(state, pid, true),
+            ),
+            _ => ("", false, false),
+        };
+        Position { choice, words: format!("{program}: {word}"), fails, fails_done }
+    }
+
     fn faults(&self) -> Vec<Fault> {
         if !matches!(self.choice, Choice::Step(_)) {
             return Vec::new();
@@ -171,32 +191,27 @@ impl Position {
     }
 }
 
-/// The choices of a run up to its end, without the last sweep.
-fn base(setup: &Setup, mut scheduler: Scheduler) -> Vec<Position> {
+fn found(setup: &Setup, schedule: Vec<Choice>, failure: Failure) -> Box<Counterexample> {
+    Box::new(counterexample(setup, schedule, failure))
+}
+
+/// The choices of a run without its last sweep, if it ends well.
+fn base(setup: &Setup, mut scheduler: Scheduler) -> Result<Vec<Position>, Box<Counterexample>> {
     let mut machine = Machine::new(setup, Live::new(&setup.programs));
-    let Ok(mut state) = machine.begin() else { return Vec::new() };
-    let (mut base, mut choices) = (Vec::new(), Vec::new());
+    let mut state = machine.begin().map_err(|failure| found(setup, Vec::new(), failure))?;
+    let (mut base, mut schedule, mut choices) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         machine.choices(&state, &mut choices);
         let choice = scheduler.next(&choices);
-        if choice == Choice::Recover {
-            return base;
+        schedule.push(choice);
+        if choice != Choice::Recover {
+            base.push(Position::new(&machine, &mut state, choice));
         }
-        let label = machine.label(&mut state, choice);
-        let word = label.split(' ').next().unwrap_or_default();
-        let (program, fails, fails_done) = match choice {
-            Choice::Step(pid) => (
-                Who::new(&state.world, pid).program,
-                machine.can_fail(&state, pid, false),
-                machine.can_fail(&state, pid, true),
-            ),
-            _ => ("", false, false),
-        };
-        let words = format!("{program}: {word}");
-        base.push(Position { choice, words, fails, fails_done });
-        // What goes wrong already here goes wrong in the first case, too.
-        if machine.take(&mut state, choice).is_err() {
-            return base;
+        if let Err(failure) = machine.take(&mut state, choice) {
+            return Err(found(setup, schedule, failure));
+        }
+        if choice == Choice::Recover {
+            return Ok(base);
         }
     }
 }
@@ -235,13 +250,8 @@ impl Run<'_> {
             }
         }
         let mut choices = Vec::new();
-        loop {
-            self.machine.choices(&self.state, &mut choices);
-            let step = choices.iter().copied().find(|choice| matches!(choice, Choice::Step(_)));
-            match step {
-                Some(step) => self.take(step)?,
-                None => break,
-            }
+        while let Some(step) = self.machine.first_step(&self.state, &mut choices) {
+            self.take(step)?;
         }
         // The last sweep meets no failing call.
         self.failing = None;
@@ -256,16 +266,13 @@ fn strike(
     at: usize,
     fault: Fault,
     counts: &mut SeriesCounts,
-) -> (Vec<Choice>, Option<Failure>) {
+) -> Result<(), Box<Counterexample>> {
     let mut machine = Machine::new(setup, Live::new(&setup.programs));
-    let state = match machine.begin() {
-        Ok(state) => state,
-        Err(failure) => return (Vec::new(), Some(failure)),
-    };
+    let state = machine.begin().map_err(|failure| found(setup, Vec::new(), failure))?;
     let mut run = Run { machine, state, schedule: Vec::new(), failing: None, in_use: false };
     let ended = run.up_to(base, at, fault).and_then(|()| run.go_on(&base[at + 1..]));
     counts.in_use += u64::from(run.in_use);
-    (run.schedule, ended.err())
+    ended.map_err(|failure| found(setup, run.schedule, failure))
 }
 
 impl Run<'_> {
