@@ -89,7 +89,7 @@ fn short(cell: &Cell) -> String {
     match &cell.held {
         Held::Holds => "holds".into(),
         Held::Fails(witness) => format!("fails in {}", witness.choices()),
-        Held::NotDecided { .. } => "NOT DECIDED".into(),
+        Held::NotDecided(_) => "NOT DECIDED".into(),
         Held::NeverEvaluated(_) => "-".into(),
         Held::Ended => "INTERRUPTED".into(),
     }
@@ -125,10 +125,8 @@ fn tell_what_is_missing(rows: &[Row], output: &Output, out: &mut impl Write) -> 
             writeln!(out, "{}", output.bad(&format!("{id} was never evaluated, of {of}: {why}")))?;
         }
         for (row, cell) in of_it() {
-            if let Held::NotDecided { states_max } = cell.held {
-                let name = row.subject.name();
-                let text =
-                    format!("{id} of {name} is not decided: a search met {states_max} states");
+            if let Held::NotDecided(cut) = cell.held {
+                let text = format!("{id} of {} is not decided: {cut}", row.subject.name());
                 writeln!(out, "{}", output.bad(&text))?;
             }
         }
@@ -141,7 +139,7 @@ fn surprises(row: &Row) -> Vec<Property> {
     let cells = row.cells.iter().filter(|cell| match cell.held {
         Held::Holds => row.subject.rejection(cell.property.id()).is_some(),
         Held::Fails(_) => row.subject.rejection(cell.property.id()).is_none(),
-        Held::NeverEvaluated(_) | Held::NotDecided { .. } | Held::Ended => false,
+        Held::NeverEvaluated(_) | Held::NotDecided(_) | Held::Ended => false,
     });
     cells.map(|cell| cell.property).collect()
 }
@@ -149,10 +147,9 @@ fn surprises(row: &Row) -> Vec<Property> {
 /// A search that was cut short decides nothing, and neither does a property that had to be at stake
 /// and never was.
 fn is_undecided(cell: &Cell) -> bool {
-    let reachable = matches!(cell.property, Property::S1 | Property::L1 | Property::L2);
     match cell.held {
-        Held::NotDecided { .. } | Held::Ended => true,
-        Held::NeverEvaluated(_) => reachable,
+        Held::NotDecided(_) | Held::Ended => true,
+        Held::NeverEvaluated(_) => Property::SEARCHED.contains(&cell.property),
         Held::Holds | Held::Fails(_) => false,
     }
 }
@@ -219,9 +216,7 @@ impl<'l> Line<'l> {
         let (held, why, witness) = match &cell.held {
             Held::Holds => ("holds", None, None),
             Held::Fails(witness) => ("fails", None, Some(Shown::of(row, property, witness))),
-            Held::NotDecided { states_max } => {
-                ("not-decided", Some(format!("a search met {states_max} states")), None)
-            }
+            Held::NotDecided(cut) => ("not-decided", Some(cut.to_string()), None),
             Held::NeverEvaluated(why) => ("never-evaluated", Some((*why).into()), None),
             Held::Ended => ("interrupted", None, None),
         };

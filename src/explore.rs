@@ -141,8 +141,7 @@ fn then(word: &str) -> Result<Then, String> {
 }
 
 fn property(id: &str) -> Result<Judged, String> {
-    let searched = [Property::S1, Property::L1, Property::L2];
-    one_of(&searched.map(|property| (property.id(), Judged::Only(property))), id)
+    one_of(&Property::SEARCHED.map(|property| (property.id(), Judged::Only(property))), id)
 }
 
 /// The design of a name.
@@ -278,7 +277,7 @@ struct Line {
     depth: u64,
     /// How often S1 was evaluated.
     in_use: u64,
-    /// How often L1 was.
+    /// How often L1 was, unless L2 was judged alone.
     recoveries: u64,
     found: Option<String>,
 }

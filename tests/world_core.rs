@@ -15,7 +15,7 @@ use mortmain_harness::explore::{
     Bounds, Case, Choice, Counterexample, Exploration, Failure, Replayed, Setup, Verdict, Without,
     exhaust, replay,
 };
-use mortmain_harness::judge::{Judged, Violation};
+use mortmain_harness::judge::{Judged, Property, Violation};
 use mortmain_harness::simulated::subject::{self, Manner, Then};
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::{Reaping, Rules};
@@ -270,7 +270,10 @@ fn a_process_that_never_ends_is_found() {
 fn a_last_sweep_that_waits_is_found() {
     let mut setup = alone(|_| 0);
     setup.last = setup.programs.add("sweep", |world| world.idle());
-    check_alone(&setup, "L2: sweep 20 waits in `idle`, and nobody is left who could end that");
+    for judged in [Judged::All, Judged::Only(Property::L2)] {
+        setup.judged = judged;
+        check_alone(&setup, "L2: sweep 20 waits in `idle`, and nobody is left who could end that");
+    }
 }
 
 #[test]

@@ -7,11 +7,11 @@
 
 use std::convert::Infallible;
 
-use mortmain::sys::{Answer, ChildKernel, ChildPlan, PathBytes};
+use mortmain::sys::{Answer, ChildKernel, ChildPlan, KernelExt as _, PathBytes};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
-    Bounds, Case, Cell, Counterexample, Failure, Held, Rejection, Row, Subject, Trace, Verdict,
-    Witness, cases, compare, compare_in, exhaust,
+    Bounds, Case, Cell, Counterexample, Cut, Failure, Held, Rejection, Row, Subject, Trace,
+    Verdict, Witness, cases, compare, compare_in, exhaust,
 };
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_harness::simulated::subject::Manner;
@@ -40,6 +40,19 @@ fn line_of(cell: &Cell, witness: &Witness) -> String {
     }
 }
 
+/// A property that is not broken was at stake, unless nothing here can judge it.
+#[track_caller]
+fn check_not_broken(cell: &Cell) {
+    match &cell.held {
+        Held::Holds => assert!(cell.judged > 100, "{cell:?}"),
+        Held::NeverEvaluated(_) => {
+            assert!(!Property::SEARCHED.contains(&cell.property), "{cell:?}");
+        }
+        Held::Fails(witness) => panic!("{}", witness.found),
+        Held::NotDecided(_) | Held::Ended => panic!("{cell:?}"),
+    }
+}
+
 #[track_caller]
 fn check_rejected(name: &str, expected: &[&str]) {
     let subject = Subject::named(name).expect("the lab knows it");
@@ -55,9 +68,7 @@ fn check_rejected(name: &str, expected: &[&str]) {
                 lines.push(format!("{}; lacks {rule}", line_of(cell, witness)));
                 shown_by.push((cell.property, (witness.case.manner, witness.case.then)));
             }
-            Held::Holds => assert!(cell.judged > 0, "{cell:?}"),
-            Held::NeverEvaluated(_) => assert_eq!(cell.judged, 0),
-            Held::NotDecided { .. } | Held::Ended => panic!("{name}: {cell:?}"),
+            _ => check_not_broken(cell),
         }
     }
     assert_eq!(lines, expected);
@@ -124,15 +135,7 @@ fn check_accepted(manner: Manner) {
     assert!(cases.len() > 1, "{manner:?}");
     let row = compare_in(subject, &cases, &BOUNDS, &mut |_| true);
     for cell in &row.cells {
-        match &cell.held {
-            Held::Holds => assert!(cell.judged > 100, "{cell:?}"),
-            Held::NeverEvaluated(_) => {
-                let out_of_reach = [Property::S2, Property::S3, Property::L3];
-                assert!(out_of_reach.contains(&cell.property), "{cell:?}");
-            }
-            Held::Fails(witness) => panic!("{}", witness.found),
-            Held::NotDecided { .. } | Held::Ended => panic!("{cell:?}"),
-        }
+        check_not_broken(cell);
     }
 }
 
@@ -161,14 +164,16 @@ fn mortmain_is_accepted_with_a_daemon_by_the_book() {
     check_accepted(Manner::Escapes);
 }
 
-/// Makes no directory, so that none is ever harmed or left.
-struct Refuses;
+/// Makes no directory, so that none is ever harmed or left; it says so, or panics.
+struct Refuses<const PANICS: bool>;
 
-impl Design for Refuses {
+impl<const PANICS: bool> Design for Refuses<PANICS> {
     type Dir<K: System> = Infallible;
     type Started = Infallible;
 
-    fn create<K: System>(_kernel: &K, root: &PathBytes) -> Result<Infallible, Error> {
+    fn create<K: System>(kernel: &K, root: &PathBytes) -> Result<Infallible, Error> {
+        drop(kernel.open_root(root));
+        assert!(!PANICS, "it is one that panics");
         Err(Error::Contended { path: root.clone(), attempts: 0 })
     }
 
@@ -203,12 +208,38 @@ impl Design for Refuses {
 
 #[test]
 fn a_design_that_makes_nothing_is_not_accepted_for_that() {
-    let subject = Subject::of::<Refuses>("refuses", "makes nothing");
+    let subject = Subject::of::<Refuses<false>>("refuses", "makes nothing");
     let row = compare(subject, &BOUNDS, &mut |_| true);
     let cell = |property| row.cells.iter().find(|cell| cell.property == property);
     let in_use = cell(Property::S1).expect("each property has a cell");
     assert!(matches!(in_use.held, Held::NeverEvaluated(_)), "{in_use:?}");
     assert_eq!(cell(Property::L1).map(|cell| &cell.held), Some(&Held::Holds));
+}
+
+/// A panic ends every search, so nothing is known of what comes after it.
+#[test]
+fn a_property_whose_search_ended_with_another_finding_is_not_decided() {
+    let subject = Subject::of::<Refuses<true>>("panics", "makes nothing");
+    let row = compare(subject, &BOUNDS, &mut |_| true);
+    let held = |property| row.cells.iter().find(|cell| cell.property == property).map(|c| &c.held);
+    assert!(matches!(held(Property::L2), Some(Held::Fails(_))), "{row:?}");
+    let cut = Held::NotDecided(Cut::Finding(Property::L2));
+    assert_eq!(held(Property::S1), Some(&cut));
+    assert_eq!(held(Property::L1), Some(&cut));
+}
+
+/// It leaks after three choices and harms after some more; whether it ends is asked for by itself.
+#[test]
+fn what_breaks_two_properties_is_searched_to_the_end_for_the_third() {
+    let subject = Subject::named("marker").expect("the lab knows it");
+    let case = subject.shown_by();
+    let row = compare_in(subject, &[case], &BOUNDS, &mut |_| true);
+    let alone = Case { judged: Judged::Only(Property::L2), ..case };
+    let alone = exhaust(&alone.setup(), &BOUNDS);
+    assert_eq!(alone.verdict, Verdict::Holds);
+    let ends = row.cells.iter().find(|cell| cell.property == Property::L2).expect("it has a cell");
+    assert_eq!(ends.held, Held::Holds);
+    assert!(ends.judged >= alone.counts.transitions, "{ends:?}");
 }
 
 #[test]
@@ -217,8 +248,7 @@ fn a_comparison_that_is_cut_short_says_so() {
     let bound = Bounds { states_max: 200 };
     let held = |row: Row| row.cells.into_iter().map(|cell| cell.held).collect::<Vec<_>>();
     let cut = held(compare(subject, &bound, &mut |_| true));
-    let not_decided =
-        cut.iter().filter(|held| matches!(held, Held::NotDecided { states_max: 200 }));
+    let not_decided = cut.iter().filter(|held| **held == Held::NotDecided(Cut::States(200)));
     assert_eq!(not_decided.count(), 3, "{cut:?}");
     let ended = held(compare(subject, &BOUNDS, &mut |_| false));
     assert_eq!(ended.iter().filter(|held| **held == Held::Ended).count(), 3, "{ended:?}");

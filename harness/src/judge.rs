@@ -46,6 +46,9 @@ impl Property {
     pub const ALL: [Property; 6] =
         [Property::S1, Property::S2, Property::S3, Property::L1, Property::L2, Property::L3];
 
+    /// Those that a search judges.
+    pub const SEARCHED: [Property; 3] = [Property::S1, Property::L1, Property::L2];
+
     /// Its id.
     #[must_use]
     pub fn id(self) -> &'static str {
@@ -77,6 +80,12 @@ impl Judged {
             Judged::All => true,
             Judged::Only(only) => only == property,
         }
+    }
+
+    /// Whether something that the last sweep could break is.
+    #[must_use]
+    pub fn needs_last_sweep(self) -> bool {
+        self.counts(Property::L1) || self.counts(Property::L2)
     }
 }
 

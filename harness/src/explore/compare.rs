@@ -2,17 +2,21 @@
 //!
 //! All designs meet the same adversary: every manner of command, owners that hold their directory until
 //! they are killed, that end without a word, and that wait for their command before; a sweep beside
-//! them; one kill, and the passing of a day, at any moments. Each property is judged alone, so that a
-//! design which breaks two is found out in both. What an owner removes itself is not compared: the
-//! question is what others may remove when it is dead.
+//! them; one kill, and the passing of a day, at any moments. Where one property does not hold, the others
+//! are judged alone, so that a design which breaks two is found out in both. What an owner removes itself
+//! is not compared: the question is what others may remove when it is dead.
 //!
-//! Invariants: a cell says that a property holds only if every search behind it was finished and the
-//! property was at stake in one of them; what no search here can judge is said to be so.
+//! Invariants: a cell says that a property holds only if in each setup a search that judges it was
+//! finished, and it was at stake in one of them; what no search here can judge is said to be so.
+
+use std::fmt;
 
 use super::exhaust::{Bounds, Counterexample, Counts, Verdict, exhaust_watched};
 use super::{Case, Subject};
 use crate::judge::{Judged, Property};
 use crate::simulated::subject::{Manner, Then};
+
+const SEARCHED: [Property; 3] = Property::SEARCHED;
 
 /// How owners go on.
 const THENS: [Then; 3] = [Then::Idle, Then::Exit, Then::Wait];
@@ -48,15 +52,32 @@ pub enum Held {
     Holds,
     /// It does not; no shorter run shows it in any of the setups.
     Fails(Box<Witness>),
-    /// A search met its bound, and up to there nothing was found.
-    NotDecided {
-        /// The bound.
-        states_max: u32,
-    },
+    /// A search was cut short, and up to there nothing was found.
+    NotDecided(Cut),
     /// Nothing put it at stake, or nothing here can judge it; and why.
     NeverEvaluated(&'static str),
     /// Whoever watched has ended it, and up to there nothing was found.
     Ended,
+}
+
+/// What cut a search short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// It met its bound on states.
+    States(u32),
+    /// It ended with another property that does not hold, and that ends every search.
+    Finding(Property),
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cut::States(states_max) => write!(f, "a search met {states_max} states"),
+            Cut::Finding(property) => {
+                write!(f, "a search ended with what breaks {}", property.id())
+            }
+        }
+    }
 }
 
 /// One property of a design.
@@ -92,9 +113,6 @@ pub struct Seen {
     pub states: u64,
 }
 
-/// The properties that a search judges.
-const SEARCHED: [Property; 3] = [Property::S1, Property::L1, Property::L2];
-
 /// Why a property is not judged here.
 fn out_of_reach(property: Property) -> Option<&'static str> {
     match property {
@@ -109,9 +127,9 @@ fn out_of_reach(property: Property) -> Option<&'static str> {
 #[derive(Debug, Default)]
 struct Known {
     fails: [Option<Box<Witness>>; SEARCHED.len()],
+    cut: [Option<Cut>; SEARCHED.len()],
     judged: [u64; SEARCHED.len()],
     states: u64,
-    bound: Option<u32>,
     ended: bool,
 }
 
@@ -147,9 +165,14 @@ impl Known {
     /// One setup: once for all properties, and where one does not hold, once more for the others.
     fn explore(&mut self, case: Case, bounds: &Bounds, go_on: &mut dyn FnMut(u64) -> bool) {
         let Some(first) = self.search(case, bounds, go_on) else { return };
-        for other in [Property::S1, Property::L1] {
-            if other != first {
-                self.search(Case { judged: Judged::Only(other), ..case }, bounds, go_on);
+        for (at, property) in SEARCHED.into_iter().enumerate() {
+            if property == first {
+                continue;
+            }
+            let alone = Case { judged: Judged::Only(property), ..case };
+            let found = self.search(alone, bounds, go_on);
+            if let Some(other) = found.filter(|found| *found != property) {
+                self.cut[at] = Some(Cut::Finding(other));
             }
         }
     }
@@ -177,7 +200,11 @@ impl Known {
             Verdict::Holds => None,
             Verdict::Found(found) => Some(self.found(Witness { case, found: *found })),
             Verdict::NotDecided { states_max } => {
-                self.bound = Some(states_max);
+                for (at, property) in SEARCHED.into_iter().enumerate() {
+                    if case.judged.counts(property) {
+                        self.cut[at] = Some(Cut::States(states_max));
+                    }
+                }
                 None
             }
             Verdict::Ended => {
@@ -208,10 +235,10 @@ impl Known {
         // OK because every other property is out of reach.
         let at = at.expect("it is searched");
         let judged = self.judged[at];
-        let held = match (self.fails[at].take(), self.bound) {
+        let held = match (self.fails[at].take(), self.cut[at]) {
             (Some(witness), _) => Held::Fails(witness),
             (None, _) if self.ended => Held::Ended,
-            (None, Some(states_max)) => Held::NotDecided { states_max },
+            (None, Some(cut)) => Held::NotDecided(cut),
             (None, None) if judged == 0 => {
                 Held::NeverEvaluated("no run came to a state in which it was at stake")
             }

@@ -17,7 +17,6 @@ use rustc_hash::FxHashSet;
 
 use super::Setup;
 use super::machine::{Choice, Failure, Machine, State};
-use crate::judge::Property;
 use crate::simulated::Trie;
 use crate::timeline::Timeline;
 use crate::world::Fingerprint;
@@ -38,7 +37,7 @@ pub struct Counts {
     /// Choices taken between them.
     pub transitions: u64,
     /// Times that everybody was killed and the last sweep judged: L1 was
-    /// evaluated so often.
+    /// evaluated so often, unless L2 is judged alone.
     pub recoveries: u64,
     /// States in which a claim was in use: S1 was evaluated so often.
     pub in_use: u64,
@@ -188,7 +187,7 @@ impl Search<'_> {
             if number % WATCHED_EVERY == 0 && !go_on(&self.counts) {
                 return Verdict::Ended;
             }
-            if self.machine.setup.judged.counts(Property::L1)
+            if self.machine.setup.judged.needs_last_sweep()
                 && self.judged.insert(state.world.remains())
             {
                 self.counts.recoveries += 1;

@@ -22,7 +22,7 @@ mod trace;
 
 use mortmain::sys::{Errno, Pid};
 
-pub use self::compare::{Cell, Held, Row, Seen, Witness, cases, compare, compare_in};
+pub use self::compare::{Cell, Cut, Held, Row, Seen, Witness, cases, compare, compare_in};
 pub use self::exhaust::{
     Bounds, Counterexample, Counts, Exploration, Verdict, exhaust, exhaust_watched,
 };
