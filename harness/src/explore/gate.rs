@@ -136,6 +136,9 @@ impl Case {
         without: Without::Nothing,
     };
 
+    /// Most sweeps at the same time: more are not explored in a lifetime.
+    pub const SWEEPS_MAX: u8 = 4;
+
     /// Enough for everything but what takes two sweeps, or two deaths.
     pub const SMALL: Case = Case { sweeps: 1, kills: 1, ..Case::GATE };
 

@@ -40,6 +40,10 @@ const JUDGED: [(&str, Judged); 4] = [
     ("l2", Judged::Only(Property::L2)),
 ];
 
+/// What a case says in every version.
+const SAID: [&str; 8] =
+    ["without", "manner", "then", "sweeps", "kills", "failures", "reaping", "merge"];
+
 const REAPINGS: [(&str, Reaping); 2] = [("at-once", Reaping::AtOnce), ("never", Reaping::Never)];
 
 /// A saved schedule.
@@ -199,11 +203,16 @@ impl Trace {
                 .ok_or_else(|| format!("choice {} is no choice: `{text}`", at + 1))?;
             Ok((choice, label.strip_prefix(' ').unwrap_or(label).to_owned()))
         });
+        let choices: Vec<(Choice, String)> = choices.collect::<Result<_, String>>()?;
+        let recovers = choices.iter().position(|(choice, _)| *choice == Choice::Recover);
+        if let Some(at) = recovers.filter(|at| at + 1 < choices.len()) {
+            return Err(format!("choice {} is `recover`, which only the last one can be", at + 1));
+        }
         Ok(Trace {
             case: parse_case(&string("case")?)?,
             found: string("found")?,
             says: string("says")?,
-            choices: choices.collect::<Result<_, String>>()?,
+            choices,
         })
     }
 }
@@ -268,16 +277,24 @@ fn extra(case: &Case) -> String {
 
 fn parse_case(text: &str) -> Result<Case, String> {
     let mut case = Case::GATE;
+    let mut said = Vec::new();
     for part in text.split_whitespace() {
         let (key, value) = part.split_once('=').ok_or_else(|| format!("`{part}` says nothing"))?;
         let wrong = || format!("`{key}` of the case cannot be `{value}`");
         let number = || value.parse::<u32>().map_err(|_error| wrong());
+        if said.contains(&key) {
+            return Err(format!("the case says `{key}` twice"));
+        }
+        said.push(key);
         match key {
             "without" if value == "nothing" => case.without = Without::Nothing,
             "without" => case.without = meaning(&Without::RULES, value).ok_or_else(wrong)?,
             "manner" => case.manner = meaning(&Manner::WORDS, value).ok_or_else(wrong)?,
             "then" => case.then = meaning(&Then::WORDS, value).ok_or_else(wrong)?,
             "reaping" => case.reaping = meaning(&REAPINGS, value).ok_or_else(wrong)?,
+            "sweeps" if number()? > Case::SWEEPS_MAX.into() => {
+                return Err(format!("{}: at most {}", wrong(), Case::SWEEPS_MAX));
+            }
             "sweeps" => case.sweeps = number()? as usize,
             "kills" => case.kills = number()?,
             "failures" => case.failures = number()?,
@@ -288,6 +305,13 @@ fn parse_case(text: &str) -> Result<Case, String> {
             "merge" => return Err(wrong()),
             _ => return Err(format!("a case has no `{key}`")),
         }
+    }
+    if let Some(unsaid) = SAID.into_iter().find(|key| !said.contains(key)) {
+        return Err(format!("the case does not say `{unsaid}`"));
+    }
+    if case.without != Without::Nothing && case.subject != Subject::MORTMAIN {
+        let name = case.subject.name();
+        return Err(format!("the case switches a rule of mortmain off, and is of {name}"));
     }
     Ok(case)
 }
@@ -380,6 +404,20 @@ mod tests {
         assert_eq!(wrong("without=l3", "without=l9"), "`without` of the case cannot be `l9`");
         assert_eq!(wrong("kills=1", "kills=x"), "`kills` of the case cannot be `x`");
         assert_eq!(wrong("sweeps=1", "brooms=1"), "a case has no `brooms`");
+        assert_eq!(
+            wrong("sweeps=1", "sweeps=4000000000"),
+            "`sweeps` of the case cannot be `4000000000`: at most 4"
+        );
+        assert_eq!(wrong("kills=1", "kills=1 kills=2"), "the case says `kills` twice");
+        assert_eq!(wrong("kills=1 ", ""), "the case does not say `kills`");
+        assert_eq!(
+            wrong("merge=yes", "merge=yes subject=pid"),
+            "the case switches a rule of mortmain off, and is of pid"
+        );
+        assert_eq!(
+            wrong("\"step 10 |", "\"recover |\", \"step 10 |"),
+            "choice 1 is `recover`, which only the last one can be"
+        );
         assert_eq!(wrong("found =", "lost ="), "it has a key `lost`, which no trace has");
         assert!(wrong("\"step 10 |", "\"stop 10 |").starts_with("choice 1 is no choice"));
         assert!(wrong("version = 1", "version =").starts_with("line 2: "));
