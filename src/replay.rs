@@ -25,13 +25,12 @@ pub(crate) struct Options {
 
 /// Runs it, and prints what came of it.
 pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
-    let mut out = output.stdout();
     let path = options.file.display();
     let read = fs::read_to_string(&options.file).map_err(|error| error.to_string());
     let trace = match read.and_then(|text| Trace::parse(&text)) {
         Ok(trace) => trace,
         Err(wrong) => {
-            writeln!(out, "cannot replay {path}: {wrong}")?;
+            writeln!(io::stderr(), "cannot replay {path}: {wrong}")?;
             return Ok(Exit::Usage);
         }
     };
@@ -39,7 +38,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
     if let Some(step) = options.step
         && step as usize > choices
     {
-        writeln!(out, "{path} has {choices} choices, and no choice {step}")?;
+        writeln!(io::stderr(), "{path} has {choices} choices, and no choice {step}")?;
         return Ok(Exit::Usage);
     }
     let mut around = Around::default();
@@ -49,6 +48,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
         Ok(_) => (Exit::Finding, format!("{choices} choices, and the same end: {}", trace.says)),
         Err(differs) => (Exit::Diverged, format!("not the run that was saved: {differs}")),
     };
+    let mut out = output.stdout();
     if output.json() {
         let line = Line {
             exit: exit as u8,

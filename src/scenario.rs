@@ -77,14 +77,14 @@ fn subject(name: &str) -> Result<Subject, String> {
 
 /// Runs the command.
 pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> io::Result<Exit> {
-    let mut out = output.stdout();
     let loaded = match chosen(options) {
         Ok(loaded) => loaded,
         Err(Refusal(exit, text)) => {
-            writeln!(out, "{text}")?;
+            writeln!(io::stderr(), "{text}")?;
             return Ok(exit);
         }
     };
+    let mut out = output.stdout();
     let stories: Vec<&Story> = loaded.iter().filter_map(|one| one.story.as_ref().ok()).collect();
     if stories.len() < loaded.len() {
         return wrong(&loaded, output);

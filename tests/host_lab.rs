@@ -23,6 +23,13 @@ fn lab(args: &[&str]) -> (Option<i32>, Vec<String>) {
     run(Command::new(LAB).args(args))
 }
 
+/// The same, with what it says on standard error in the place of what it prints.
+#[track_caller]
+fn lab_errors(args: &[&str]) -> (Option<i32>, Vec<String>) {
+    let errors = "exec \"$0\" \"$@\" 2>&1 >/dev/null";
+    run(Command::new("sh").args(["-c", errors, LAB]).args(args))
+}
+
 #[track_caller]
 fn run(command: &mut Command) -> (Option<i32>, Vec<String>) {
     command.env("NO_COLOR", "1").env_remove("MORTMAIN_JOBS");
@@ -181,9 +188,19 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
         choice 4 did `lock 5` when it was saved, and does `lock 4`";
     assert_eq!((code, lines), (Some(6), vec![expected.to_owned()]));
     let odd = Scratch::new("no-run.toml", "version = 1\n");
-    let (code, lines) = lab(&["replay", odd.path()]);
-    assert_eq!(code, Some(2));
-    assert!(lines[0].ends_with("`choices` has to be a list of strings"), "{lines:#?}");
+    let many = text.replacen(" sweeps=1", " sweeps=4000000000", 1);
+    let many = Scratch::new("many-sweeps.toml", &many);
+    for (odd, expected) in [
+        (&odd, "`choices` has to be a list of strings"),
+        (&many, "`sweeps` of the case cannot be `4000000000`: at most 4"),
+    ] {
+        let path = odd.path();
+        let expected = format!("cannot replay {path}: {expected}");
+        assert_eq!(lab_errors(&["replay", path]), (Some(2), vec![expected]));
+    }
+    let choices = text.matches(" |").count();
+    let expected = format!("{file} has {choices} choices, and no choice 999");
+    assert_eq!(lab_errors(&["replay", file, "--step", "999"]), (Some(2), vec![expected]));
     fs::remove_file(file).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
 }
 
@@ -454,11 +471,11 @@ fn a_scenario_file_that_is_wrong_ends_with_2_and_shows_where() {
 
 #[test]
 fn a_scenario_that_there_is_not_ends_with_4_and_a_file_that_there_is_not_with_2() {
-    let (code, lines) = lab(&["scenario", "commands/outlives-its-owners"]);
+    let (code, lines) = lab_errors(&["scenario", "commands/outlives-its-owners"]);
     let expected = "no scenario is called `commands/outlives-its-owners`; \
         did you mean `commands/outlives-its-owner`?";
     assert_eq!((code, lines), (Some(4), vec![expected.to_owned()]));
-    let (code, lines) = lab(&["scenario", "no-such-file.toml"]);
+    let (code, lines) = lab_errors(&["scenario", "no-such-file.toml"]);
     assert_eq!(code, Some(2));
     assert!(lines[0].starts_with("cannot read no-such-file.toml: "), "{lines:#?}");
 }
