@@ -14,7 +14,8 @@ use serde::Serialize;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
-use crate::{replay, sample, series};
+use crate::replay::{self, Saved};
+use crate::{sample, series};
 
 /// What to explore.
 #[derive(Args, Clone, Debug)]
@@ -183,7 +184,6 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
         !interrupt.is_asked()
     });
     progress.done();
-    let mut out = output.stdout();
     let counts = exploration.counts;
     let (exit, verdict) = match &exploration.verdict {
         Verdict::Holds => (Exit::Holds, format!("{what}: holds, {}", totals(&counts))),
@@ -195,20 +195,23 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
             (Exit::Undecided, format!("{what}: interrupted, {} so far", totals(&counts)))
         }
     };
+    let saved = match &exploration.verdict {
+        Verdict::Found(found) => Some(replay::save(&options.save, case, found, "")?),
+        _ => None,
+    };
+    let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
+    let mut out = output.stdout();
     if output.json() {
-        output.json_line(
-            &mut out,
-            "exploration",
-            &Line::of(&exploration.verdict, &counts, exit),
-        )?;
-    } else {
-        if let Verdict::Found(found) = &exploration.verdict {
-            writeln!(out, "{found}")?;
-            tell_why(&case, found, &mut out)?;
-            replay::save(&options.save, case, found, "", &mut out)?;
-        }
-        writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
+        let line = Line::of(&exploration.verdict, &counts, exit, saved.as_ref());
+        output.json_line(&mut out, "exploration", &line)?;
+        return Ok(exit);
     }
+    if let (Verdict::Found(found), Some(saved)) = (&exploration.verdict, &saved) {
+        writeln!(out, "{found}")?;
+        tell_why(&case, found, &mut out)?;
+        saved.tell(&mut out)?;
+    }
+    writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
     Ok(exit)
 }
 
@@ -280,15 +283,18 @@ struct Line {
     /// How often L1 was, unless L2 was judged alone.
     recoveries: u64,
     found: Option<String>,
+    /// Where that is saved, for `replay`.
+    saved: Option<String>,
 }
 
 impl Line {
-    fn of(verdict: &Verdict, counts: &Counts, exit: Exit) -> Line {
+    fn of(verdict: &Verdict, counts: &Counts, exit: Exit, saved: Option<&Saved>) -> Line {
         let found = match verdict {
             Verdict::Found(found) => Some(found.to_string()),
             _ => None,
         };
         let Counts { states, transitions, depth, in_use, recoveries, .. } = *counts;
-        Line { exit: exit as u8, states, transitions, depth, in_use, recoveries, found }
+        let (exit, saved) = (exit as u8, saved.and_then(Saved::path));
+        Line { exit, states, transitions, depth, in_use, recoveries, found, saved }
     }
 }

@@ -117,23 +117,65 @@ struct Line<'l> {
     after: &'l [String],
 }
 
-/// Saves what a search has found, and says where. How it was found may be a part of the file's name.
-pub(crate) fn save(
-    dir: &Path,
-    case: Case,
-    found: &Counterexample,
-    how: &str,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// A finding that was saved, and how a command ends that has it.
+#[derive(Debug)]
+pub(crate) struct Saved {
+    pub(crate) exit: Exit,
+    /// Where it is, if it could be saved.
+    path: Option<PathBuf>,
+}
+
+impl Saved {
+    /// Where it is, for JSON.
+    pub(crate) fn path(&self) -> Option<String> {
+        self.path.as_ref().map(|path| path.display().to_string())
+    }
+
+    /// Says how to see it again.
+    pub(crate) fn tell(&self, out: &mut impl Write) -> io::Result<()> {
+        match &self.path {
+            Some(path) => writeln!(out, "to see it again: mortmain-lab replay {}", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Saves what a search has found, or says on standard error why not. How it was found may be a part of
+/// the file's name. A finding that live processes do not repeat is a bug in the lab.
+pub(crate) fn save(dir: &Path, case: Case, found: &Counterexample, how: &str) -> io::Result<Saved> {
     let trace = match Trace::of(case, found) {
         Ok(trace) => trace,
-        Err(differs) => return writeln!(out, "live processes do something else: {differs}"),
+        Err(differs) => {
+            writeln!(io::stderr(), "live processes do something else: {differs}")?;
+            return Ok(Saved { exit: Exit::Internal, path: None });
+        }
     };
     let name = trace.file_name();
     let stem = name.strip_suffix(".toml").unwrap_or(&name);
     let path = dir.join(format!("{stem}{how}.toml"));
-    match fs::create_dir_all(dir).and_then(|()| fs::write(&path, trace.to_string())) {
-        Ok(()) => writeln!(out, "to see it again: mortmain-lab replay {}", path.display()),
-        Err(error) => writeln!(out, "cannot save it as {}: {error}", path.display()),
+    let written = fs::create_dir_all(dir).and_then(|()| fs::write(&path, trace.to_string()));
+    if let Err(error) = &written {
+        writeln!(io::stderr(), "cannot save it as {}: {error}", path.display())?;
+    }
+    Ok(Saved { exit: Exit::Finding, path: written.is_ok().then_some(path) })
+}
+
+#[cfg(test)]
+mod tests {
+    use mortmain_harness::explore::{Choice, Failure};
+    use mortmain_harness::judge::Violation;
+    use mortmain_harness::timeline::Timeline;
+
+    use super::*;
+
+    #[test]
+    fn a_finding_that_live_processes_do_not_repeat_is_a_bug_in_the_lab() {
+        let found = Counterexample {
+            failure: Failure::Violation(Violation::Left { paths: Vec::new() }),
+            schedule: vec![Choice::Recover],
+            timeline: Timeline { events: Vec::new() },
+        };
+        let saved = save(Path::new("/nowhere"), Case::SMALL, &found, "").expect("it can be told");
+        assert_eq!((saved.exit, saved.path()), (Exit::Internal, None));
     }
 }

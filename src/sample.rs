@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::explore::{Engine, tell_why};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::replay;
+use crate::replay::{self, Saved};
 
 /// What is drawn.
 #[derive(Args, Clone, Default, Debug)]
@@ -123,18 +123,25 @@ pub(crate) fn run(
         }
         Sampled::Ended => (Exit::Undecided, format!("{what}: interrupted, {counts} so far")),
     };
+    let saved = match &sampled {
+        Sampled::Found { iteration, found } => {
+            let name = engine.split(' ').next().unwrap_or_default();
+            let how = format!("-{name}-{seed}-{iteration}");
+            Some(replay::save(work.save, work.case, found, &how)?)
+        }
+        Sampled::Nothing | Sampled::Ended => None,
+    };
+    let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
     let mut out = output.stdout();
     if output.json() {
-        let line = Line::of(&sampled, &counts, &engine, seed, exit);
+        let line = Line::of(&sampled, &counts, &engine, seed, exit, saved.as_ref());
         output.json_line(&mut out, "sample", &line)?;
         return Ok(exit);
     }
-    if let Sampled::Found { iteration, found } = &sampled {
+    if let (Sampled::Found { found, .. }, Some(saved)) = (&sampled, &saved) {
         writeln!(out, "{found}")?;
         tell_why(&work.case, found, &mut out)?;
-        let name = engine.split(' ').next().unwrap_or_default();
-        let how = format!("-{name}-{seed}-{iteration}");
-        replay::save(work.save, work.case, found, &how, &mut out)?;
+        saved.tell(&mut out)?;
         if let Some(shortest) = shortest(&work.case) {
             writeln!(out, "for the shortest: {shortest}")?;
         }
@@ -200,6 +207,7 @@ struct Line<'l> {
     digest: String,
     iteration: Option<u64>,
     found: Option<String>,
+    saved: Option<String>,
 }
 
 impl<'l> Line<'l> {
@@ -209,6 +217,7 @@ impl<'l> Line<'l> {
         engine: &'l str,
         seed: u64,
         exit: Exit,
+        saved: Option<&Saved>,
     ) -> Line<'l> {
         let (iteration, found) = match sampled {
             Sampled::Found { iteration, found } => (Some(*iteration), Some(found.to_string())),
@@ -232,6 +241,7 @@ impl<'l> Line<'l> {
             digest,
             iteration,
             found,
+            saved: saved.and_then(Saved::path),
         }
     }
 }

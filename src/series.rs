@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::explore::tell_why;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
-use crate::replay;
+use crate::replay::{self, Saved};
 use crate::sample::{Options, shortest};
 
 /// What is to be done.
@@ -48,16 +48,24 @@ pub(crate) fn run(
         Struck::Found(_) => (Exit::Finding, format!("{what}: does not hold, {counts}")),
         Struck::Ended => (Exit::Undecided, format!("{what}: interrupted, {counts} so far")),
     };
+    let case = series_case(work.case);
+    let saved = match &struck {
+        Struck::Found(found) => {
+            Some(replay::save(work.save, case, found, &format!("-series-{seed}"))?)
+        }
+        Struck::Nothing | Struck::Ended => None,
+    };
+    let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
     let mut out = output.stdout();
     if output.json() {
-        output.json_line(&mut out, "series", &Line::of(&struck, &counts, seed, exit))?;
+        let line = Line::of(&struck, &counts, seed, exit, saved.as_ref());
+        output.json_line(&mut out, "series", &line)?;
         return Ok(exit);
     }
-    if let Struck::Found(found) = &struck {
-        let case = series_case(work.case);
+    if let (Struck::Found(found), Some(saved)) = (&struck, &saved) {
         writeln!(out, "{found}")?;
         tell_why(&case, found, &mut out)?;
-        replay::save(work.save, case, found, &format!("-series-{seed}"), &mut out)?;
+        saved.tell(&mut out)?;
         if let Some(shortest) = shortest(&case) {
             writeln!(out, "for the shortest: {shortest}")?;
         }
@@ -79,10 +87,17 @@ struct Line<'l> {
     /// Each program with each kind of call that failed.
     failed: Vec<&'l str>,
     found: Option<String>,
+    saved: Option<String>,
 }
 
 impl<'l> Line<'l> {
-    fn of(struck: &Struck, counts: &'l SeriesCounts, seed: u64, exit: Exit) -> Line<'l> {
+    fn of(
+        struck: &Struck,
+        counts: &'l SeriesCounts,
+        seed: u64,
+        exit: Exit,
+        saved: Option<&Saved>,
+    ) -> Line<'l> {
         let found = match struck {
             Struck::Found(found) => Some(found.to_string()),
             Struck::Nothing | Struck::Ended => None,
@@ -90,6 +105,7 @@ impl<'l> Line<'l> {
         let SeriesCounts { bases, positions, kills, once, for_ever, in_use, .. } = *counts;
         let failed = counts.failed.iter().map(String::as_str).collect();
         let exit = exit as u8;
-        Line { exit, seed, bases, positions, kills, once, for_ever, in_use, failed, found }
+        let saved = saved.and_then(Saved::path);
+        Line { exit, seed, bases, positions, kills, once, for_ever, in_use, failed, found, saved }
     }
 }

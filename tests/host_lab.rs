@@ -205,6 +205,22 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
 }
 
 #[test]
+fn a_finding_that_is_told_as_json_says_where_it_is_saved() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("saved");
+    let dir = dir.to_str().expect("it is text");
+    for engine in ["exhaustive", "pct", "series"] {
+        let args = ["explore", "--subject", "marker", "--engine", engine, "--save", dir, "--json"];
+        let (code, lines) = lab(&args);
+        let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
+        assert_eq!((code, &line["exit"]), (Some(1), &1.into()), "{line}");
+        let saved = line["saved"].as_str().unwrap_or_else(|| panic!("{engine}: {line}"));
+        assert_eq!(lab(&["replay", saved]).0, Some(1), "{saved}");
+        fs::remove_file(saved).expect("it was saved");
+    }
+    fs::remove_dir(dir).expect("nothing else is in it");
+}
+
+#[test]
 fn a_design_that_is_rejected_is_a_finding_that_replays() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rejected");
     let dir = dir.to_str().expect("it is text");
