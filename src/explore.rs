@@ -15,7 +15,8 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
 use crate::replay::{self, Saved};
-use crate::{sample, series};
+use crate::sample::{self, Given};
+use crate::series;
 
 /// What to explore.
 #[derive(Args, Clone, Debug)]
@@ -27,7 +28,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = subject, conflicts_with = "without")]
     subject: Option<Subject>,
     /// List the designs, and explore nothing
-    #[arg(long, conflicts_with_all = ["without", "subject"])]
+    #[arg(long, conflicts_with_all = [
+        "without", "subject", "property", "manner", "then", "sweeps", "kills", "failures", "waits",
+        "engine", "drawn", "save", "states",
+    ])]
     list: bool,
     /// Judge one property alone: S1, L1 or L2
     #[arg(long, value_name = "ID", value_parser = property)]
@@ -39,7 +43,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "THEN", value_parser = then)]
     then: Option<Then>,
     /// Sweeps that run at the same time [default: 2, or 1 without a rule or of another design]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(Case::SWEEPS_MAX)))]
     sweeps: Option<u8>,
     /// Processes that are killed, each at any moment [default: 2, or 1 as above]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
@@ -58,9 +63,9 @@ pub(crate) struct Options {
     /// Where a finding is saved, for `replay`
     #[arg(long, value_name = "DIR", default_value = SAVED)]
     save: PathBuf,
-    /// States after which the search gives up
-    #[arg(long, value_name = "N", default_value_t = STATES_MAX)]
-    states: u32,
+    /// States after which the exhaustive search gives up [default: 4000000]
+    #[arg(long, value_name = "N")]
+    states: Option<u32>,
 }
 
 /// How schedules are come by.
@@ -101,13 +106,27 @@ impl Options {
             engine: Engine::Exhaustive,
             drawn: sample::Options::default(),
             save: SAVED.into(),
-            states: STATES_MAX,
+            states: None,
         }
     }
 
     /// One call that fails anywhere, with one sweep and one kill.
     pub(crate) fn failing() -> Options {
         Options { sweeps: Some(1), kills: Some(1), failures: Some(1), ..Options::gate() }
+    }
+
+    /// What is wrong with an option that the engine has no use for.
+    fn misplaced(&self) -> Option<String> {
+        let states: Given = (self.states.is_some(), "--states", &[Engine::Exhaustive]);
+        let mut given = self.drawn.given().into_iter().chain([states]);
+        let useless = |(given, _, engines): &Given| *given && !engines.contains(&self.engine);
+        let (_, option, engines) = given.find(useless)?;
+        let names: Vec<String> = engines.iter().map(|engine| engine.name()).collect();
+        let names = match names.split_last() {
+            Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+            _ => names.concat(),
+        };
+        Some(format!("{option} is for --engine {names}, and not for {}", self.engine.name()))
     }
 
     fn case(&self) -> Case {
@@ -126,6 +145,13 @@ impl Options {
             failures: self.failures.map_or(case.failures, u32::from),
             ..case
         }
+    }
+}
+
+impl Engine {
+    fn name(self) -> String {
+        // OK because no engine is hidden.
+        self.to_possible_value().expect("every engine has a name").get_name().into()
     }
 }
 
@@ -163,6 +189,10 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     if options.list {
         return list(output);
     }
+    if let Some(wrong) = options.misplaced() {
+        writeln!(io::stderr(), "{wrong}")?;
+        return Ok(Exit::Usage);
+    }
     let case = options.case();
     let what = describe(&case);
     if options.engine == Engine::Series {
@@ -173,12 +203,8 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
         let work = sample::Work { case, what: &what, strategy, save: &options.save };
         return sample::run(&options.drawn, &work, output, interrupt);
     }
-    if let Some(option) = options.drawn.given() {
-        writeln!(io::stderr(), "{option} is of no use without another --engine")?;
-        return Ok(Exit::Usage);
-    }
     let progress = output.progress("explore");
-    let bounds = Bounds { states_max: options.states };
+    let bounds = Bounds { states_max: options.states.unwrap_or(STATES_MAX) };
     let exploration = exhaust_watched(&case.setup(), &bounds, &mut |counts| {
         progress.count(counts.states, "states");
         !interrupt.is_asked()

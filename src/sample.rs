@@ -1,7 +1,6 @@
 //! `mortmain-lab explore --engine …`: schedules that are drawn from a seed, on live processes.
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::Args;
@@ -27,14 +26,18 @@ pub(crate) struct Options {
     iterations: Option<u64>,
     /// Draw this one alone, from 0
     #[arg(long, value_name = "I", conflicts_with = "iterations")]
+    #[arg(value_parser = clap::value_parser!(u64).range(..u64::MAX))]
     iteration: Option<u64>,
     /// Threads that share the work, with the same result [default: one for each core]
-    #[arg(long, value_name = "T")]
-    threads: Option<NonZeroUsize>,
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
     /// Of pct: moments that have to come in order for what is looked for [default: 3]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=20))]
     depth: Option<u32>,
 }
+
+/// Whether an option was given, its name, and the engines that it is for.
+pub(crate) type Given = (bool, &'static str, &'static [Engine]);
 
 const SEED: u64 = 1;
 const ITERATIONS: u64 = 10_000;
@@ -52,16 +55,16 @@ impl Options {
         }
     }
 
-    /// One of these options that was given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
-            (self.seed.is_some(), "--seed"),
-            (self.iterations.is_some(), "--iterations"),
-            (self.iteration.is_some(), "--iteration"),
-            (self.threads.is_some(), "--threads"),
-            (self.depth.is_some(), "--depth"),
-        ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
+    /// Whether each of these options was given, and the engines that it is for.
+    pub(crate) fn given(&self) -> [Given; 5] {
+        use Engine::{Pct, Random, Series, Sticky};
+        [
+            (self.seed.is_some(), "--seed", &[Random, Sticky, Pct, Series]),
+            (self.iterations.is_some(), "--iterations", &[Random, Sticky, Pct, Series]),
+            (self.iteration.is_some(), "--iteration", &[Random, Sticky, Pct]),
+            (self.threads.is_some(), "--threads", &[Random, Sticky, Pct]),
+            (self.depth.is_some(), "--depth", &[Pct]),
+        ]
     }
 
     /// Seed and number of schedules, with defaults of their own for a series.
@@ -69,19 +72,14 @@ impl Options {
         (self.seed.unwrap_or(SEED), self.iterations.unwrap_or(BASES))
     }
 
-    /// One of the options that a series has no use for.
-    pub(crate) fn given_for_samples(&self) -> Option<&'static str> {
-        let seedless = Options { seed: None, iterations: None, ..self.clone() };
-        seedless.given()
-    }
-
     fn sampling(&self, strategy: Strategy) -> Sampling {
         let iterations = match self.iteration {
-            Some(one) => one..one.saturating_add(1),
+            // OK because the last of all is refused.
+            Some(one) => one..one + 1,
             None => 0..self.iterations.unwrap_or(ITERATIONS),
         };
-        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = self.threads.map_or_else(cores, NonZeroUsize::get);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.map_or_else(cores, usize::from);
         Sampling { strategy, seed: self.seed.unwrap_or(SEED), iterations, threads }
     }
 }

@@ -29,10 +29,6 @@ pub(crate) fn run(
     output: &Output,
     interrupt: &Interrupt,
 ) -> io::Result<Exit> {
-    if let Some(option) = options.given_for_samples() {
-        writeln!(io::stderr(), "{option} is of no use with --engine series")?;
-        return Ok(Exit::Usage);
-    }
     let (seed, bases) = options.bases();
     let progress = output.progress("explore");
     let (struck, counts) = series(work.case, seed, bases, &mut |counts| {

@@ -135,10 +135,38 @@ fn wrong_usage_ends_with_2() {
         &["explore", "--engine", "luck"],
         &["explore", "--engine", "series", "--threads", "2"],
         &["explore", "--engine", "pct", "--iteration", "1", "--iterations", "2"],
+        &["explore", "--engine", "pct", "--iteration", "18446744073709551615"],
+        &["explore", "--engine", "pct", "--threads", "1000000"],
+        &["explore", "--list", "--engine", "pct"],
         &["no-such-command"],
     ] {
         let (code, lines) = lab(args);
         assert_eq!((code, lines.len()), (Some(2), 0), "{args:?}");
+    }
+}
+
+#[test]
+fn an_option_of_another_engine_is_refused() {
+    for (args, expected) in [
+        (
+            &["--seed", "7"][..],
+            "--seed is for --engine random, sticky, pct or series, and not for exhaustive",
+        ),
+        (
+            &["--engine", "series", "--iteration", "1"],
+            "--iteration is for --engine random, sticky or pct, and not for series",
+        ),
+        (
+            &["--engine", "sticky", "--depth", "3"],
+            "--depth is for --engine pct, and not for sticky",
+        ),
+        (
+            &["--engine", "random", "--states", "9"],
+            "--states is for --engine exhaustive, and not for random",
+        ),
+    ] {
+        let args = [&["explore"], args].concat();
+        assert_eq!(lab_errors(&args), (Some(2), vec![expected.to_owned()]), "{args:?}");
     }
 }
 
