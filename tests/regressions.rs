@@ -1,8 +1,9 @@
 //! Every saved run is a case of its own, `world::<file>`: it has to end as it did when it was saved.
 //!
 //! What is kept here are runs of the protocol with a rule switched off, each the shortest that shows
-//! what the rule is for, and of designs that were rejected, each the shortest that shows why. A change of the protocol's calls makes them anew; a run that ends otherwise,
-//! or that the programs do not make any more, is a change that somebody has to look at.
+//! what the rule is for, and of designs that were rejected, each the shortest that shows why. A change
+//! of the protocol's calls makes them anew; a run that ends otherwise, or that the programs do not make
+//! any more, is a change that somebody has to look at.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -113,7 +113,7 @@ fn check_finds(case: Case, strategy: Strategy, iterations: u64) {
     let trace = Trace::of(case, &found).expect("live processes do the same again");
     let read = Trace::parse(&trace.to_string()).expect("it was written just now");
     read.replay(&mut |_, _, _| {}).expect("nothing has changed");
-    let shortest = exhaustively(Case { judged: case.judged, ..case });
+    let shortest = exhaustively(case);
     assert!(
         shortest.schedule.len() <= found.schedule.len(),
         "{found}\nis shorter than\n{shortest}"
