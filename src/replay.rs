@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mortmain_harness::explore::{Case, Counterexample, Differs, Trace};
+use mortmain_harness::explore::{Case, Counterexample, Differs, Failure, Trace};
 use mortmain_harness::world::World;
 use serde::Serialize;
 
@@ -141,10 +141,14 @@ impl Saved {
 }
 
 /// Saves what a search has found, or says on standard error why not. How it was found may be a part of
-/// the file's name. A finding that live processes do not repeat is a bug in the lab.
+/// the file's name. A finding that live processes do not repeat is a bug in the lab, unless it is just
+/// that they do not repeat.
 pub(crate) fn save(dir: &Path, case: Case, found: &Counterexample, how: &str) -> io::Result<Saved> {
     let trace = match Trace::of(case, found) {
         Ok(trace) => trace,
+        Err(_) if matches!(found.failure, Failure::Diverged(_)) => {
+            return Ok(Saved { exit: Exit::Finding, path: None });
+        }
         Err(differs) => {
             writeln!(io::stderr(), "live processes do something else: {differs}")?;
             return Ok(Saved { exit: Exit::Internal, path: None });
@@ -162,20 +166,36 @@ pub(crate) fn save(dir: &Path, case: Case, found: &Counterexample, how: &str) ->
 
 #[cfg(test)]
 mod tests {
-    use mortmain_harness::explore::{Choice, Failure};
+    use std::sync::Arc;
+
+    use mortmain_harness::explore::Choice;
     use mortmain_harness::judge::Violation;
+    use mortmain_harness::simulated::Diverged;
     use mortmain_harness::timeline::Timeline;
+    use mortmain_harness::world::request::Request;
 
     use super::*;
 
+    /// How a command ends that has found this, after no choice at all; it cannot be saved.
+    #[track_caller]
+    fn check_is_not_saved(failure: Failure, exit: Exit) {
+        let timeline = Timeline { events: Vec::new() };
+        let found = Counterexample { failure, schedule: vec![Choice::Recover], timeline };
+        let saved = save(Path::new("/nowhere"), Case::SMALL, &found, "").expect("it can be told");
+        assert_eq!((saved.exit, saved.path()), (exit, None));
+    }
+
     #[test]
     fn a_finding_that_live_processes_do_not_repeat_is_a_bug_in_the_lab() {
-        let found = Counterexample {
-            failure: Failure::Violation(Violation::Left { paths: Vec::new() }),
-            schedule: vec![Choice::Recover],
-            timeline: Timeline { events: Vec::new() },
-        };
-        let saved = save(Path::new("/nowhere"), Case::SMALL, &found, "").expect("it can be told");
-        assert_eq!((saved.exit, saved.path()), (Exit::Internal, None));
+        let left = Violation::Left { paths: Vec::new() };
+        check_is_not_saved(Failure::Violation(left), Exit::Internal);
+    }
+
+    #[test]
+    fn a_design_that_does_not_repeat_itself_is_a_finding() {
+        let idle = Arc::new(Request::Idle);
+        let program = "owner".into();
+        let diverged = Diverged { program, at: 0, before: idle.clone(), now: idle };
+        check_is_not_saved(Failure::Diverged(diverged), Exit::Finding);
     }
 }
