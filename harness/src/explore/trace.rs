@@ -12,9 +12,9 @@
 //! ]
 //! ```
 //!
-//! Invariants: the same trace makes the same bytes; what stands behind a bar is what the choice did
-//! when the trace was made, and a replay that does something else stops there and says so. Whatever
-//! cannot be understood is an error with its place, never a guess. Version 2 adds to the case which
+//! Invariants: the same trace makes the same bytes; what stands behind a bar is what a process asked for
+//! when the trace was made, and a replay in which one asks for something else says where that began.
+//! Whatever cannot be understood is an error with its place, never a guess. Version 2 adds to the case which
 //! design it is of (`subject=`), how often time passes (`waits=`) and what is judged (`judged=`); what
 //! needs none of that is written as version 1.
 

@@ -1,7 +1,7 @@
 //! The world: a small simulated machine, as plain data.
 //!
-//! Its processes run the real implementation; a call that they make is one
-//! step, done here. The same requests in the same order give the same answers
+//! Its processes run the real implementation, or a design in its place; a call
+//! that they make is one step, done here. The same requests in the same order give the same answers
 //! in every run, a clone shares what it does not change, and every world has a
 //! fingerprint, so that explorers can keep, compare and forget worlds by the
 //! million. Numbers of things are made so that independent steps commute
@@ -16,13 +16,14 @@
 //! explorer lets time pass (waiting with a limit ends at a moment that it
 //! chooses, a pause takes no time).
 //!
-//! There is not (yet): threads, sessions, other signals, exit by signal other
-//! than SIGKILL; reuse of process numbers; other users, permissions, modes
-//! that matter; other namespaces, mounts, file systems, hard links, FIFOs,
-//! devices; what is lost when the power goes; limits of space, inodes and descriptors;
-//! signals that interrupt; reboots; directory orders other
-//! than by name. Time passes only between calls: a call is done whole or not at
-//! all. That calls fail for no reason of their own is the explorer's doing.
+//! There is not (yet): threads, sessions, signals other than SIGKILL; reuse of
+//! process numbers; other users, permissions (modes are kept, and forbid
+//! nothing); other namespaces, mounts, working directories, file systems, hard
+//! links, FIFOs, devices; what is lost when the power goes; limits of space,
+//! inodes and descriptors; reboots; directory orders other than by name. A call
+//! is done whole or not at all, but for a spawn, which forks, lets the child
+//! make its steps, and is answered. That calls fail for no reason of their own
+//! is the explorer's doing.
 
 mod claims;
 mod describe;
