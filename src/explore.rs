@@ -117,8 +117,12 @@ impl Options {
 
     /// What is wrong with an option that the engine has no use for.
     fn misplaced(&self) -> Option<String> {
-        let states: Given = (self.states.is_some(), "--states", &[Engine::Exhaustive]);
-        let mut given = self.drawn.given().into_iter().chain([states]);
+        use Engine::{Exhaustive, Pct, Random, Sticky};
+        let own: [Given; 2] = [
+            (self.states.is_some(), "--states", &[Exhaustive]),
+            (self.failures.is_some(), "--failures", &[Exhaustive, Random, Sticky, Pct]),
+        ];
+        let mut given = self.drawn.given().into_iter().chain(own);
         let useless = |(given, _, engines): &Given| *given && !engines.contains(&self.engine);
         let (_, option, engines) = given.find(useless)?;
         let names: Vec<String> = engines.iter().map(|engine| engine.name()).collect();

@@ -164,6 +164,10 @@ fn an_option_of_another_engine_is_refused() {
             &["--engine", "random", "--states", "9"],
             "--states is for --engine exhaustive, and not for random",
         ),
+        (
+            &["--engine", "series", "--failures", "1"],
+            "--failures is for --engine exhaustive, random, sticky or pct, and not for series",
+        ),
     ] {
         let args = [&["explore"], args].concat();
         assert_eq!(lab_errors(&args), (Some(2), vec![expected.to_owned()]), "{args:?}");
