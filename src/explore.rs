@@ -20,6 +20,7 @@ use crate::series;
 
 /// What to explore.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What is explored")]
 pub(crate) struct Options {
     /// Switch a rule off, to see what it is for: l3, l4, p1, p2 or r2
     #[arg(long, value_name = "RULE", value_parser = rule)]
@@ -33,7 +34,8 @@ pub(crate) struct Options {
         "engine", "drawn", "save", "states",
     ])]
     list: bool,
-    /// Judge one property alone: S1, L1 or L2
+    /// Judge one property alone: S1 (nothing in use is touched), L1 (nothing is left in the end) or
+    /// L2 (nobody goes on for ever)
     #[arg(long, value_name = "ID", value_parser = property)]
     property: Option<Judged>,
     /// How the command behaves: plain, closes-all, leaves-child, leaves-daemon or escapes
@@ -42,31 +44,34 @@ pub(crate) struct Options {
     /// How the owner goes on: idle, exit, close, wait-and-close, end-and-close or wait
     #[arg(long, value_name = "THEN", value_parser = then)]
     then: Option<Then>,
-    /// Sweeps that run at the same time [default: 2, or 1 without a rule or of another design]
+    /// Sweeps that run at the same time [default: 2, or 1 with --without or another --subject]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(Case::SWEEPS_MAX)))]
     sweeps: Option<u8>,
-    /// Processes that are killed, each at any moment [default: 2, or 1 as above]
+    /// Processes that are killed, each at any moment [default: 2, or 1 with --without or another --subject]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
     kills: Option<u8>,
     /// Calls that fail, each at any moment, done or not [default: 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
     failures: Option<u8>,
-    /// Times that a day passes, each at any moment [default: 0, or 1 of another design]
+    /// Times that a day passes, each at any moment [default: 0, or 1 with another --subject]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
     waits: Option<u8>,
     /// How schedules are come by; only the exhaustive engine proves something
-    #[arg(long, value_enum, default_value_t = Engine::Exhaustive)]
+    #[arg(long, value_enum, default_value_t = Engine::Exhaustive, help_heading = HOW)]
     engine: Engine,
+    /// States after which the exhaustive engine gives up [default: 4000000]
+    #[arg(long, value_name = "N", help_heading = HOW)]
+    states: Option<u32>,
     #[command(flatten)]
     drawn: sample::Options,
     /// Where a finding is saved, for `replay`
-    #[arg(long, value_name = "DIR", default_value = SAVED)]
+    #[arg(long, value_name = "DIR", default_value = SAVED, help_heading = HOW)]
     save: PathBuf,
-    /// States after which the exhaustive search gives up [default: 4000000]
-    #[arg(long, value_name = "N")]
-    states: Option<u32>,
 }
+
+/// The heading of options that say how.
+pub(crate) const HOW: &str = "How it is explored";
 
 /// How schedules are come by.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,8 +110,8 @@ impl Options {
             waits: None,
             engine: Engine::Exhaustive,
             drawn: sample::Options::default(),
-            save: SAVED.into(),
             states: None,
+            save: SAVED.into(),
         }
     }
 
@@ -326,5 +331,20 @@ impl Line {
         let Counts { states, transitions, depth, in_use, recoveries, .. } = *counts;
         let (exit, saved) = (exit as u8, saved.and_then(Saved::path));
         Line { exit, states, transitions, depth, in_use, recoveries, found, saved }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_explains_every_word_of_the_setup() {
+        let page = include_str!("../docs/exploring.md");
+        let manners = Manner::WORDS.map(|(word, _)| word);
+        let thens = Then::WORDS.map(|(word, _)| word);
+        for word in manners.into_iter().chain(thens) {
+            assert!(page.contains(&format!("\n| `{word}` |")), "{word} is not explained");
+        }
     }
 }

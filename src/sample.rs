@@ -8,7 +8,7 @@ use mortmain_harness::explore::{Case, SampleCounts, Sampled, Sampling, Strategy,
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::explore::{Engine, tell_why};
+use crate::explore::{Engine, HOW, tell_why};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::replay::{self, Saved};
@@ -17,6 +17,7 @@ use crate::replay::{self, Saved};
 #[derive(Args, Clone, Default, Debug)]
 // Else it has the name of the options around it.
 #[group(id = "drawn")]
+#[command(next_help_heading = HOW)]
 pub(crate) struct Options {
     /// What schedules are drawn from; the same seed draws the same [default: 1]
     #[arg(long, value_name = "S")]
