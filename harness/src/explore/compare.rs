@@ -50,7 +50,7 @@ impl Witness {
 pub enum Held {
     /// It holds, in all that was explored.
     Holds,
-    /// It does not; no shorter run shows it in any of the setups.
+    /// It does not; no search in any of the setups has found a shorter run.
     Fails(Box<Witness>),
     /// A search was cut short, and up to there nothing was found.
     NotDecided(Cut),
