@@ -264,6 +264,12 @@ fn describe(case: &Case) -> String {
     if case.failures > 0 {
         what += &format!(", {}", several(case.failures.into(), "failing call"));
     }
+    if let Some((id, _)) = Without::RULES.iter().find(|(_, rule)| *rule == case.without) {
+        what += &format!(", without {id}");
+    }
+    if let Judged::Only(property) = case.judged {
+        what += &format!(", {} alone", property.id());
+    }
     what
 }
 

@@ -181,6 +181,9 @@ fn a_rule_that_is_switched_off_is_a_finding_with_its_timeline() {
         assert_eq!(code, Some(1), "{rule}: {lines:#?}");
         assert!(lines[0].starts_with(property), "{rule}: {lines:#?}");
         assert!(lines.iter().any(|line| line.contains("X")), "{rule}: nobody is killed");
+        let verdict =
+            format!("1 owner, 1 command, 1 sweep, 1 kill, without {rule}: does not hold, ");
+        assert!(lines.last().is_some_and(|line| line.starts_with(&verdict)), "{lines:#?}");
         // The same schedule, the same bytes.
         assert_eq!(lab(&["explore", "--without", rule]), (code, lines));
     }
@@ -259,6 +262,8 @@ fn a_design_that_is_rejected_is_a_finding_that_replays() {
     let (code, lines) = lab(&["explore", "--subject", "marker", "--property", "L1", "--save", dir]);
     assert_eq!(code, Some(1), "{lines:#?}");
     assert!(lines.iter().any(|line| line.starts_with("what is missing, c3: ")), "{lines:#?}");
+    let verdict = "marker: 1 owner, 1 command, 1 sweep, 1 kill, 1 wait of a day, L1 alone: ";
+    assert!(lines.last().is_some_and(|line| line.starts_with(verdict)), "{lines:#?}");
     let again = lines.iter().find_map(|line| line.strip_prefix("to see it again: mortmain-lab "));
     let again: Vec<&str> = again.expect("it says how").split(' ').collect();
     let (code, lines) = lab(&again);
