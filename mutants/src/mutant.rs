@@ -74,6 +74,15 @@ impl Plan {
         Ok(plan)
     }
 
+    /// A hash of the ids in their order: with another, the numbers are those of other mutants.
+    pub(crate) fn key(&self) -> String {
+        let mut hash = Hash::new();
+        for mutant in &self.mutants {
+            hash.add(mutant.id.as_bytes());
+        }
+        hash.text()
+    }
+
     fn add(&mut self, member: &Member, files: BTreeMap<PathBuf, File>) -> anyhow::Result<()> {
         let no_std =
             member.roots.iter().any(|root| files.get(root).is_some_and(|f| f.found.no_std));

@@ -32,7 +32,7 @@ use crate::state::{Fate, Recorded, State, TestRecord};
 use crate::survey::{self, Finding};
 use crate::switched::Switched;
 use crate::tree::Scratch;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, own_package};
 
 pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
     if !(options.checks.is_empty() && options.rules.is_empty()) {
@@ -45,15 +45,15 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
         None => {}
     }
     let workspace = Workspace::find(options.shared.manifest_path.as_deref())?;
-    let packages = packages(&workspace, &options.packages)?;
-    let plan = Plan::of(&workspace, &packages)?;
-    let equivalents = equivalents::read(&workspace.root, &plan.mutants)?;
+    let test_packages = existing(&workspace, &options.test_packages)?;
     if options.list {
-        survey::list(&select(&plan, options, &State::default())?, options.shared.json)?;
-        return Ok(Exit::Proved);
+        return list(options, &workspace);
     }
     let scratch = Scratch::take(&workspace.target_directory)?;
     let mut state = State::read(scratch.root());
+    let packages = packages(&workspace, asked(options, &state.packages))?;
+    let plan = Plan::of(&workspace, &packages)?;
+    let equivalents = equivalents::read(&workspace.root, &plan.mutants)?;
     state.packages = packages.clone();
     let selected = select(&plan, options, &state)?;
     let interrupt = Interrupt::watch().context("cannot watch for signals")?;
@@ -62,7 +62,6 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
         cover: scratch.test_directory(),
     };
     confinement.probe(&interrupt)?;
-    let test_packages = existing(&workspace, &options.test_packages)?;
     let run = Run {
         options,
         plan: &plan,
@@ -106,16 +105,36 @@ fn named_checks(options: &MutateOptions) -> ProveOptions {
     }
 }
 
+/// Prints the mutants that the command line asks for.
+fn list(options: &MutateOptions, workspace: &Workspace) -> anyhow::Result<Exit> {
+    let state = State::read(&Scratch::path(&workspace.target_directory));
+    let plan = Plan::of(workspace, &packages(workspace, asked(options, &state.packages))?)?;
+    equivalents::read(&workspace.root, &plan.mutants)?;
+    survey::list(&select(&plan, options, &state)?, options.shared.json)?;
+    Ok(Exit::Proved)
+}
+
+/// The packages that the command line asks for. What was missed was missed in those of the last run.
+fn asked<'o>(options: &'o MutateOptions, last: &'o [String]) -> &'o [String] {
+    if options.missed && options.packages.is_empty() { last } else { &options.packages }
+}
+
 /// The packages that are mutated.
 fn packages(workspace: &Workspace, asked: &[String]) -> anyhow::Result<Vec<String>> {
     if asked.is_empty() {
-        return Ok(workspace.default_members.clone());
+        let mut packages = workspace.default_members.clone();
+        packages.retain(|name| name != own_package());
+        return Ok(packages);
     }
     existing(workspace, asked)
 }
 
 fn existing(workspace: &Workspace, asked: &[String]) -> anyhow::Result<Vec<String>> {
     for name in asked {
+        if name == own_package() {
+            let message = format!("{name} is this program, which cannot change or test itself");
+            return Err(Stop::new(Exit::Usage, message).into());
+        }
         if !workspace.members.iter().any(|member| member.name == *name) {
             let message = format!("no package of the workspace is named {name}");
             return Err(Stop::new(Exit::NothingMatched, message).into());
@@ -244,7 +263,7 @@ impl<'a> Run<'a> {
             !records.iter().any(|own| own.binary == record.binary && own.test == record.test)
         });
         let tests = records.iter().cloned().chain(others).collect();
-        state.recorded = Some(Recorded { key, tests });
+        state.recorded = Some(Recorded { key, plan: self.plan.key(), tests });
         state.write(scratch.root())?;
         Ok(Some((binaries, records)))
     }
@@ -350,10 +369,80 @@ fn show(options: &ShowOptions) -> anyhow::Result<Exit> {
         return Err(Stop::new(Exit::NothingMatched, message).into());
     };
     let equivalents = equivalents::read(&workspace.root, &plan.mutants)?;
-    let tests = state.recorded.as_ref().map(|recorded| &*recorded.tests).unwrap_or_default();
-    let reached: Vec<&TestRecord> =
-        tests.iter().filter(|test| test.reached.contains(&mutant.number)).collect();
+    let reached = reached(state.recorded.as_ref(), &plan, mutant);
     let equivalent = equivalents.get(&mutant.number).map(String::as_str);
-    survey::show(mutant, state.fates.get(&mutant.id), equivalent, &reached, options.json)?;
+    survey::show(
+        mutant,
+        state.fates.get(&mutant.id),
+        equivalent,
+        reached.as_deref(),
+        options.json,
+    )?;
     Ok(Exit::Proved)
+}
+
+/// The tests that come by a mutant. Nothing where they were recorded with other mutants, whose numbers
+/// they know.
+fn reached<'s>(
+    recorded: Option<&'s Recorded>,
+    plan: &Plan,
+    mutant: &Mutant,
+) -> Option<Vec<&'s TestRecord>> {
+    let Some(recorded) = recorded else { return Some(Vec::new()) };
+    let own = recorded.tests.iter().filter(|test| test.reached.contains(&mutant.number));
+    (recorded.plan == plan.key()).then(|| own.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::BinaryId;
+    use crate::cli::{Arguments, Command};
+    use crate::mutant::tests::plan_one;
+    use crate::suite::Kind;
+    use clap::Parser as _;
+
+    #[track_caller]
+    fn options(line: &[&str]) -> Box<MutateOptions> {
+        let line = ["mortmain-mutants", "mutate"].iter().chain(line);
+        match Arguments::try_parse_from(line).unwrap().command {
+            Command::Mutate(options) => options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_missed_is_looked_for_where_the_last_run_was() {
+        let last = ["last".to_owned()];
+        assert_eq!(asked(&options(&["--missed"]), &last), ["last"]);
+        assert_eq!(asked(&options(&["--missed", "--package=other"]), &last), ["other"]);
+        assert_eq!(asked(&options(&[]), &last), [""; 0]);
+    }
+
+    #[test]
+    fn a_record_is_about_the_mutants_that_it_was_made_with() {
+        let plan = plan_one("fn f() -> bool { a == b }");
+        let test = TestRecord {
+            binary: BinaryId {
+                package: "p".to_owned(),
+                target: "lib".to_owned(),
+                name: "p".to_owned(),
+            },
+            kind: Kind::Unit,
+            test: "t".to_owned(),
+            seconds: 0.0,
+            rounds: 0,
+            reached: [3].into(),
+            steady: true,
+        };
+        let recorded = Recorded { key: String::new(), plan: plan.key(), tests: vec![test] };
+        let of = |plan: &Plan, nth: usize| {
+            reached(Some(&recorded), plan, &plan.mutants[nth]).map(|tests| tests.len())
+        };
+        assert_eq!([of(&plan, 1), of(&plan, 2)], [Some(0), Some(1)]);
+        let moved = plan_one("// moved\nfn f() -> bool { a == b }");
+        assert_eq!(of(&moved, 2), Some(1));
+        let changed = plan_one("fn e() -> bool { c }\nfn f() -> bool { a == b }");
+        assert_eq!(of(&changed, 2), None);
+    }
 }

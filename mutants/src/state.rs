@@ -17,7 +17,7 @@ use crate::run::Killer;
 use crate::suite::Kind;
 
 /// The version of the file.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct State {
@@ -45,6 +45,8 @@ pub(crate) struct Settled {
 pub(crate) struct Recorded {
     /// Of everything that was built.
     pub(crate) key: String,
+    /// Of the mutants whose numbers the tests know.
+    pub(crate) plan: String,
     pub(crate) tests: Vec<TestRecord>,
 }
 

@@ -183,6 +183,9 @@ struct FindingObject<'a> {
     equivalent: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     reached_by: &'a [String],
+    /// The tests that come by it are not known, since the sources have changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    out_of_date: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
 }
@@ -195,6 +198,7 @@ pub(crate) fn json(finding: &Finding<'_>) -> io::Result<()> {
         fate: Some(&finding.fate),
         equivalent: finding.equivalent,
         reached_by: &finding.tests,
+        out_of_date: false,
         seconds: Some(finding.took.as_secs_f64()),
     })
 }
@@ -217,6 +221,7 @@ pub(crate) fn list(mutants: &[&Mutant], as_json: bool) -> io::Result<()> {
                 fate: None,
                 equivalent: None,
                 reached_by: &[],
+                out_of_date: false,
                 seconds: None,
             };
             writeln!(out, "{}", serde_json::to_string(&object)?)?;
@@ -227,14 +232,16 @@ pub(crate) fn list(mutants: &[&Mutant], as_json: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints all that is known of a mutant.
+/// Prints all that is known of a mutant; of its tests nothing, if they were recorded with others.
 pub(crate) fn show(
     mutant: &Mutant,
     fate: Option<&Fate>,
     equivalent: Option<&str>,
-    tests: &[&TestRecord],
+    tests: Option<&[&TestRecord]>,
     as_json: bool,
 ) -> io::Result<()> {
+    let out_of_date = tests.is_none();
+    let tests = tests.unwrap_or_default();
     let names: Vec<String> = tests.iter().map(|test| test.name()).collect();
     if as_json {
         let (schema, reached_by) = (SCHEMA, &*names);
@@ -244,6 +251,7 @@ pub(crate) fn show(
             fate,
             equivalent,
             reached_by,
+            out_of_date,
             seconds: None,
         });
     }
@@ -277,6 +285,9 @@ pub(crate) fn show(
     }
     if let Some(reason) = equivalent {
         writeln!(out, "declared as equivalent: {reason}")?;
+    }
+    if out_of_date {
+        writeln!(out, "the sources have changed since its tests were recorded")?;
     }
     if !names.is_empty() {
         let (count, plural) = (names.len(), if names.len() == 1 { " comes" } else { "s come" });

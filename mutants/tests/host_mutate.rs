@@ -151,10 +151,14 @@ mod starts_cargo {
         shared.sort_by_key(|id| all.iter().position(|other| other == id));
         assert_eq!(shared, all, "each is in one slice");
 
-        fixture.run("mutate", &["--function=is_small"]);
+        // What is known of earlier runs; or the next one would have nothing to do.
+        let _ = fs::remove_file(fixture.scratch().join("mutate.json"));
+        let first = fixture.run("mutate", &["--function=is_small", "--verbose"]);
+        assert!(first.stderr.contains("asking the compiler"), "{first:?}");
+        assert!(first.stderr.contains("recording 1 of"), "{first:?}");
         let again = fixture.run("mutate", &["--missed", "--function=is_small", "--verbose"]);
         assert!(!again.stderr.contains("asking the compiler"), "{again:?}");
-        assert!(!again.stderr.contains("recording 1 of"), "{again:?}");
+        assert!(!again.stderr.contains("recording "), "{again:?}");
         let [missed, tests, summary] = again.stdout.lines().collect::<Vec<_>>()[..] else {
             panic!("one mutant and a summary expected: {again:?}");
         };
@@ -165,6 +169,12 @@ mod starts_cargo {
         let passed = "reached by (1): operators operators tests::three_is_small_and_thirty_is_not";
         assert_eq!(tests.trim(), passed);
         assert!(summary.starts_with("1 mutant: 0 caught, 1 missed; "), "{summary}");
+
+        let listed = fixture.run("mutate", &["--missed", "--list", "--function=is_small"]);
+        assert_eq!(listed.code, Some(0), "{listed:?}");
+        assert_eq!(ids(&listed), [id]);
+        let none = fixture.run("mutate", &["--missed", "--list", "--function=is_adult"]);
+        assert_eq!(none.code, Some(4), "{none:?}");
 
         let quick =
             fixture.run("mutate", &["--json", "--missed", "--function=is_small", "--quick=1us"]);
@@ -233,6 +243,11 @@ mod starts_cargo {
             assert_eq!(fixture.run("mutate", &arguments).code, Some(4), "{arguments:?}");
         }
         assert_eq!(fixture.run("mutate", &["--partition=slice:3/2"]).code, Some(2));
+        for option in ["--package", "--test-package"] {
+            let itself = fixture.run("mutate", &["--list", option, "mortmain-mutants"]);
+            assert_eq!(itself.code, Some(2), "{itself:?}");
+            assert!(itself.stderr.contains("mortmain-mutants is this program"), "{itself:?}");
+        }
     }
 
     #[test]
