@@ -86,6 +86,7 @@ pub(crate) fn in_copy(
             jobs: options.shared.jobs,
             timeout: options.shared.timeout,
             order: RefCell::new(None),
+            order_file: scratch.order(),
             patience: Cell::new(None),
         },
         interrupt: &interrupt,
@@ -160,8 +161,7 @@ impl Run<'_> {
                 };
                 let outcome = Outcome { removal, verdict, took: begun.elapsed() };
                 self.tell(&outcome)?;
-                let enough =
-                    self.options.fail_fast && !matches!(outcome.verdict, Verdict::Proved(_));
+                let enough = self.is_enough(&outcome);
                 outcomes.push(outcome);
                 if enough {
                     break;
@@ -169,6 +169,11 @@ impl Run<'_> {
             }
         }
         self.conclude(&outcomes, selected.len(), started, failure)
+    }
+
+    /// Whether the run is to stop after this one.
+    pub(crate) fn is_enough(&self, outcome: &Outcome<'_>) -> bool {
+        self.options.fail_fast && !matches!(outcome.verdict, Verdict::Proved(_))
     }
 
     /// Prints what was found, and tells how the run ends.
@@ -205,7 +210,7 @@ impl Run<'_> {
 
     /// Builds and runs everything unchanged. Gives the suites, quickest first within
     /// each kind, or nothing when it was interrupted.
-    fn baseline(&self) -> anyhow::Result<Option<Vec<Timed>>> {
+    pub(crate) fn baseline(&self) -> anyhow::Result<Option<Vec<Timed>>> {
         let begun = Instant::now();
         self.progress.doing("building everything unchanged");
         let binaries = match self.builder.build()? {
@@ -220,32 +225,14 @@ impl Run<'_> {
         self.time_suites(&binaries, begun)
     }
 
-    /// The suites that were asked for. Nothing if it was interrupted.
-    pub(crate) fn suites(&self, binaries: &TestBinaries) -> anyhow::Result<Option<Vec<Suite>>> {
-        let Some(mut suites) = self.runner.suites(binaries)? else {
-            return Ok(None);
-        };
-        let (kinds, names) = (&self.options.shared.kinds, &self.options.shared.binaries);
-        suites.retain(|suite| {
-            (kinds.is_empty() || kinds.contains(&suite.kind))
-                && (names.is_empty() || names.contains(&suite.binary.name))
-        });
-        if suites.is_empty() {
-            let message = "no test was selected that could notice a removal";
-            return Err(Stop::new(Exit::NothingMatched, message).into());
-        }
-        Ok(Some(suites))
-    }
-
     /// Runs everything unchanged that could notice a removal.
-    pub(crate) fn time_suites(
+    fn time_suites(
         &self,
         binaries: &TestBinaries,
         begun: Instant,
     ) -> anyhow::Result<Option<Vec<Timed>>> {
-        let Some(suites) = self.suites(binaries)? else {
-            return Ok(None);
-        };
+        let suites = self.runner.selected_suites(binaries, &self.options.shared)?;
+        let Some(suites) = suites else { return Ok(None) };
         let mut timed = Vec::new();
         for suite in suites {
             self.progress.doing(format_args!("running {} unchanged", suite.binary.name));
@@ -277,20 +264,33 @@ impl Run<'_> {
     /// Removes one check, looks for a killer, and puts the check back.
     fn one(&self, removal: &Removal, suites: &[Timed]) -> anyhow::Result<Verdict> {
         let id = &removal.check.id;
+        let found = self.without(removal, |binaries| self.search(id, binaries, suites))?;
+        Ok(found.unwrap_or_else(|verdict| verdict))
+    }
+
+    /// Does something in a build without a check, and puts the check back; the verdict of the build if
+    /// there is none.
+    pub(crate) fn without<T>(
+        &self,
+        removal: &Removal,
+        work: impl FnOnce(&TestBinaries) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Result<T, Verdict>> {
+        let id = &removal.check.id;
         self.progress.doing(format_args!("{id}: building"));
         let applied = self.scratch.apply(&removal.files)?;
-        let verdict = match self.builder.build()? {
-            Build::Done(binaries) => self.search(id, &binaries, suites)?,
-            Build::Interrupted => Verdict::Interrupted,
+        let done = match self.builder.build()? {
+            Build::Done(binaries) => Ok(work(&binaries)?),
+            Build::Interrupted => Err(Verdict::Interrupted),
             Build::Failed(Failure { reason, log, .. }) => {
                 self.log(id, &log)?;
-                Verdict::DoesNotCompile(reason)
+                Err(Verdict::DoesNotCompile(reason))
             }
         };
         applied.undo()?;
-        Ok(verdict)
+        Ok(done)
     }
 
+    /// Looks for a killer in suites, the quickest first.
     pub(crate) fn search(
         &self,
         id: &str,

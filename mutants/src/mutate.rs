@@ -5,7 +5,7 @@
 //! about the compiler and the tests is kept for the next (`state`).
 
 use std::cell::{Cell, RefCell};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -25,7 +25,6 @@ use crate::interrupt::Interrupt;
 use crate::mutant::{Mutant, Plan};
 use crate::progress::Progress;
 use crate::prove;
-use crate::reach::Listener;
 use crate::record::{self, Ordered};
 use crate::run::Runner;
 use crate::state::{Fate, Recorded, State, TestRecord};
@@ -82,6 +81,7 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
             jobs: options.shared.jobs,
             timeout: options.shared.timeout,
             order: RefCell::new(None),
+            order_file: scratch.order(),
             patience: Cell::new(None),
         },
         interrupt: &interrupt,
@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
             plan: self.plan,
             builder: &self.builder,
             packages: self.packages,
-            order: order(scratch),
+            order: scratch.order(),
             progress: &self.progress,
         };
         let key = switched.key()?;
@@ -240,22 +240,14 @@ impl<'a> Run<'a> {
         let key = hash.text();
         let known = state.recorded.take().filter(|recorded| recorded.key == key);
         let known = known.map(|recorded| recorded.tests).unwrap_or_default();
-        let Some(mut suites) = self.runner.suites(&binaries)? else { return Ok(None) };
-        let (kinds, names) = (&self.options.shared.kinds, &self.options.shared.binaries);
-        suites.retain(|suite| {
-            (kinds.is_empty() || kinds.contains(&suite.kind))
-                && (names.is_empty() || names.contains(&suite.binary.name))
-        });
-        if suites.is_empty() {
-            return Err(Stop::new(Exit::NothingMatched, "no test was selected").into());
-        }
+        let suites = self.runner.selected_suites(&binaries, &self.options.shared)?;
+        let Some(suites) = suites else { return Ok(None) };
         let begun = Instant::now();
-        let mut ordered = self.ordered(&binaries)?;
+        let mut ordered = Ordered::new(&self.runner, &binaries)?;
         let Some(records) = record::record(&mut ordered, &suites, known.clone(), &self.progress)?
         else {
             return Ok(None);
         };
-        drop(ordered);
         let seconds = begun.elapsed().as_secs_f64();
         self.progress.done("recorded", format_args!("{} tests ({seconds:.1} s)", records.len()));
         // Those that were not selected this time are kept for another.
@@ -268,12 +260,6 @@ impl<'a> Run<'a> {
         Ok(Some((binaries, records)))
     }
 
-    fn ordered<'o>(&'o self, binaries: &'o TestBinaries) -> anyhow::Result<Ordered<'o>> {
-        let listener = Listener::new().context("cannot make a socket for the tests")?;
-        let order = order(self.builder.scratch);
-        Ok(Ordered { runner: &self.runner, binaries, listener, order })
-    }
-
     /// Hunts every mutant, and gives the tests that turned out to be unsteady.
     fn hunt_all(
         &self,
@@ -284,7 +270,7 @@ impl<'a> Run<'a> {
         findings: &mut Vec<Finding<'a>>,
     ) -> anyhow::Result<Vec<String>> {
         let settled = state.settled.clone().unwrap_or_default();
-        let ordered = self.ordered(binaries)?;
+        let ordered = Ordered::new(&self.runner, binaries)?;
         let rules = Rules {
             timeout: self.options.shared.timeout,
             matrix: self.options.matrix,
@@ -340,11 +326,6 @@ fn prey(mutant: &Mutant) -> Prey {
         number: mutant.number,
         place: (mutant.file.clone(), mutant.function.clone()),
     }
-}
-
-/// The file that says what is active.
-fn order(scratch: &Scratch) -> PathBuf {
-    scratch.root().join("active")
 }
 
 /// The workspace of the last run, with what is known of it, and its mutants.

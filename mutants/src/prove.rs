@@ -10,7 +10,6 @@
 mod tell;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,6 @@ use crate::cli::ProveOptions;
 use crate::exit::{Exit, Stop};
 use crate::hunt::{Hunter, Prey, Rules};
 use crate::killed_by::{self, KilledBy, Named};
-use crate::reach::Listener;
 use crate::record::{self, Ordered};
 use crate::report::{self, Outcome, Verdict};
 use crate::run::{Alone, Killer};
@@ -44,9 +42,6 @@ const PATIENCE_FACTOR: u32 = 10;
 /// … but that long at least.
 const PATIENCE_MIN: Duration = Duration::from_secs(4);
 
-/// The longest that one test may take by itself.
-const TEST_LIMIT: Duration = Duration::from_secs(120);
-
 pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
     let common = &options.common;
     begin(&common.shared)?;
@@ -61,7 +56,6 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
     in_copy(common, &workspace, |run, selected| {
         let sources = catalogue::read_sources(&workspace, &run.scratch.tree())?;
         let prover = Prover {
-            switch: run.scratch.root().join("active"),
             roots: roots(&workspace, &sources),
             sources,
             killed_by,
@@ -94,8 +88,6 @@ fn patience(usual: Duration) -> Duration {
 
 struct Prover<'a> {
     run: Run<'a>,
-    /// The file that says which removal is active.
-    switch: PathBuf,
     sources: BTreeMap<PathBuf, String>,
     roots: BTreeMap<PathBuf, PathBuf>,
     killed_by: KilledBy,
@@ -111,6 +103,17 @@ struct Prover<'a> {
     timed: Option<Vec<Timed>>,
 }
 
+/// One test, about one removal.
+#[derive(Clone, Copy)]
+struct Question<'q> {
+    /// The check that is removed.
+    id: &'q str,
+    number: u32,
+    named: &'q Named,
+    suite: &'q Suite,
+    binaries: &'q TestBinaries,
+}
+
 impl Prover<'_> {
     fn all(
         mut self,
@@ -119,46 +122,9 @@ impl Prover<'_> {
         options: &ProveOptions,
     ) -> anyhow::Result<Exit> {
         let started = Instant::now();
-        let mut outcomes: Vec<Outcome<'_>> = Vec::new();
-        let mut told = Vec::new();
-        let mut failure = None;
         let wanted = if options.stories.is_empty() { selected } else { &[] };
-        if let Some((schema, binaries, applied)) = self.build(selected)? {
-            let switched = (0..wanted.len()).filter(|place| !schema.apart.contains(place));
-            for place in switched {
-                if self.run.interrupt.seen() {
-                    break;
-                }
-                let removal = selected[place];
-                match self.switched(place, removal, &binaries) {
-                    Ok(outcome) => outcomes.push(outcome),
-                    Err(error) => {
-                        failure = Some(error.context(removal.check.id.clone()));
-                        break;
-                    }
-                }
-            }
-            if failure.is_none() && options.tells_stories() && !self.run.interrupt.seen() {
-                match self.stories(selected, &schema, &binaries, &self.shown, &options.stories) {
-                    Ok(outcomes) => told = outcomes,
-                    Err(error) => failure = Some(error),
-                }
-            }
-            let apart = || schema.apart.iter().filter_map(|&place| wanted.get(place).copied());
-            let ids: Vec<&str> = apart().map(|removal| &*removal.check.id).collect();
-            self.control(&ids, &binaries)?;
-            self.run.runner.order.replace(None);
-            applied.undo()?;
-            for removal in apart() {
-                if failure.is_some() || self.run.interrupt.seen() {
-                    break;
-                }
-                match self.apart(removal) {
-                    Ok(outcome) => outcomes.push(outcome),
-                    Err(error) => failure = Some(error.context(removal.check.id.clone())),
-                }
-            }
-        }
+        let (mut outcomes, mut told) = (Vec::new(), Vec::new());
+        let asked = self.ask_all(selected, wanted, options, &mut outcomes, &mut told);
         let order = |outcome: &Outcome<'_>| {
             selected.iter().position(|removal| std::ptr::eq(*removal, outcome.removal))
         };
@@ -171,15 +137,66 @@ impl Prover<'_> {
             }
             self.forget_lost(workspace)?;
             killed_by::write(&workspace.root, &self.killed_by)?;
-            stories::remember(&mut self.shown, &told, options.stories.is_empty());
+            stories::remember(&mut self.shown, &told, matches!(asked, Ok(true)));
             stories::write(&workspace.root, &self.shown)?;
         }
         let interrupted = options.tells_stories() && self.run.interrupt.seen();
-        let checks = self.run.conclude(&outcomes, wanted.len(), started, failure);
+        let checks = self.run.conclude(&outcomes, wanted.len(), started, asked.err());
         if !options.common.shared.json && !told.is_empty() {
             stories::table(&told)?;
         }
         Ok(checks?.and(stories::exit(&told, interrupted)))
+    }
+
+    /// Asks about the checks that are wanted, and the stories. What is found out stays in `outcomes` and
+    /// `told`, whatever happens then. Gives whether every story of the workspace was asked to its end.
+    fn ask_all<'r>(
+        &mut self,
+        selected: &[&'r Removal],
+        wanted: &[&'r Removal],
+        options: &ProveOptions,
+        outcomes: &mut Vec<Outcome<'r>>,
+        told: &mut Vec<stories::Outcome>,
+    ) -> anyhow::Result<bool> {
+        let Some((schema, binaries, applied)) = self.build(selected)? else { return Ok(false) };
+        for (place, &removal) in wanted.iter().enumerate() {
+            if schema.apart.contains(&place) {
+                continue;
+            }
+            if self.run.interrupt.seen() {
+                return Ok(false);
+            }
+            let outcome = self.switched(place, removal, &binaries);
+            outcomes.push(outcome.with_context(|| removal.check.id.clone())?);
+            if outcomes.last().is_some_and(|outcome| self.run.is_enough(outcome)) {
+                return Ok(false);
+            }
+        }
+        // An error of a story is not one of the checks.
+        let stories = if options.tells_stories() && !self.run.interrupt.seen() {
+            self.stories(selected, &schema, &binaries, &options.stories, told)
+        } else {
+            Ok(false)
+        };
+        if self.run.options.fail_fast && told.iter().any(|outcome| !outcome.is_shown()) {
+            return Ok(false);
+        }
+        let apart = schema.apart.iter().filter_map(|&place| wanted.get(place).copied());
+        let apart: Vec<&Removal> = apart.collect();
+        self.control(&apart, &binaries)?;
+        self.run.runner.order.take();
+        applied.undo()?;
+        for removal in apart {
+            if self.run.interrupt.seen() {
+                return Ok(false);
+            }
+            let outcome = self.apart(removal);
+            outcomes.push(outcome.with_context(|| removal.check.id.clone())?);
+            if outcomes.last().is_some_and(|outcome| self.run.is_enough(outcome)) {
+                return Ok(false);
+            }
+        }
+        Ok(stories? && options.stories.is_empty())
     }
 
     /// Forgets who noticed the removal of checks that there are not any more.
@@ -195,12 +212,12 @@ impl Prover<'_> {
         selected: &[&Removal],
     ) -> anyhow::Result<Option<(Schema, TestBinaries, Applied)>> {
         let begun = Instant::now();
+        let switch = self.run.scratch.order();
         let mut apart = BTreeSet::new();
         for round in 1..=ROUNDS_MAX {
             let doing = format_args!("building all removals behind switches, round {round}");
             self.run.progress.doing(doing);
-            let schema =
-                Schema::render(selected, &apart, &self.sources, &self.roots, &self.switch)?;
+            let schema = Schema::render(selected, &apart, &self.sources, &self.roots, &switch)?;
             let applied = self.run.scratch.apply(&schema.files)?;
             match self.run.builder.build()? {
                 Build::Done(binaries) => {
@@ -245,11 +262,12 @@ impl Prover<'_> {
 
     /// Switches a removal on for the programs to come.
     fn activate(&self, number: u32) -> anyhow::Result<()> {
-        let order = Order::active(number);
-        fs::write(&self.switch, order.line())
-            .with_context(|| format!("cannot write {}", self.switch.display()))?;
-        self.run.runner.order.replace(Some(order));
-        Ok(())
+        self.run.runner.give(Order::active(number))
+    }
+
+    /// The longest that one test may take by itself.
+    fn limit(&self) -> Duration {
+        self.run.options.shared.timeout
     }
 
     /// Proves a check by its switch.
@@ -265,7 +283,8 @@ impl Prover<'_> {
         let mut verdict = None;
         if let Some((named, suite)) = self.named(id, binaries) {
             self.run.progress.doing(format_args!("{id}: {}", named.test));
-            verdict = self.ask(&named, &suite, number, binaries)?;
+            let (named, suite) = (&named, &suite);
+            verdict = self.ask(Question { id, number, named, suite, binaries })?;
         }
         let verdict = match verdict {
             Some(verdict) => verdict,
@@ -291,37 +310,29 @@ impl Prover<'_> {
     ///
     /// Without the check it may wait for what never comes, as long as the machine might need. With the
     /// check in place it shows how long it needs, and gets little more.
-    fn ask(
-        &mut self,
-        named: &Named,
-        suite: &Suite,
-        number: u32,
-        binaries: &TestBinaries,
-    ) -> anyhow::Result<Option<Verdict>> {
-        let usual = match self.usual(named, suite, binaries)? {
+    fn ask(&mut self, question: Question<'_>) -> anyhow::Result<Option<Verdict>> {
+        let usual = match self.usual(question)? {
             Ok(usual) => usual,
             Err(verdict) => return Ok(verdict),
         };
-        let hurried =
-            self.ask_within(Some(patience(usual)), suite, &named.test, number, binaries)?;
+        let hurried = self.ask_within(Some(patience(usual)), question)?;
         if hurried.is_some() {
             return Ok(hurried);
         }
-        self.ask_within(None, suite, &named.test, number, binaries)
+        self.ask_within(None, question)
     }
 
     /// How long a test takes with all checks in place; the verdict if it does not pass, which may be
     /// none.
     fn usual(
         &mut self,
-        named: &Named,
-        suite: &Suite,
-        binaries: &TestBinaries,
+        question: Question<'_>,
     ) -> anyhow::Result<Result<Duration, Option<Verdict>>> {
+        let named = question.named;
         if let Some(usual) = self.controlled.get(named) {
             return Ok(Ok(*usual));
         }
-        match self.alone(runtime::NONE, suite, &named.test, binaries)? {
+        match self.alone(runtime::NONE, question)? {
             Alone::Passed(usual) => {
                 self.controlled.insert(named.clone(), usual);
                 Ok(Ok(usual))
@@ -339,63 +350,52 @@ impl Prover<'_> {
     /// Runs a test with a removal on, where it ran into the end of its patience with all checks in
     /// place, and with the removal on again.
     fn ask_within(
-        &mut self,
+        &self,
         patience: Option<Duration>,
-        suite: &Suite,
-        test: &str,
-        number: u32,
-        binaries: &TestBinaries,
+        question: Question<'_>,
     ) -> anyhow::Result<Option<Verdict>> {
         self.run.runner.patience.set(patience);
-        let verdict = self.on_off_on(patience, suite, test, number, binaries);
+        let verdict = self.on_off_on(patience, question);
         self.run.runner.patience.set(None);
         verdict
     }
 
     fn on_off_on(
-        &mut self,
+        &self,
         patience: Option<Duration>,
-        suite: &Suite,
-        test: &str,
-        number: u32,
-        binaries: &TestBinaries,
+        question: Question<'_>,
     ) -> anyhow::Result<Option<Verdict>> {
         let begun = Instant::now();
-        let (killer, log) = match self.alone(number, suite, test, binaries)? {
+        let (killer, log) = match self.alone(question.number, question)? {
             Alone::Failed(killer, log) => (killer, log),
             Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
             Alone::Passed(_) | Alone::TimedOut => return Ok(None),
         };
         // Had it waited longer, it might have passed: so it must with all checks in place.
         if patience.is_some_and(|patience| begun.elapsed() >= patience) {
-            match self.alone(runtime::NONE, suite, test, binaries)? {
+            match self.alone(runtime::NONE, question)? {
                 Alone::Passed(_) => {}
                 Alone::Interrupted => return Ok(Some(Verdict::Interrupted)),
                 Alone::Failed(..) | Alone::TimedOut => return Ok(None),
             }
         }
-        Ok(match self.alone(number, suite, test, binaries)? {
-            Alone::Failed(..) => Some(self.proved(&killer, &log)?),
+        Ok(match self.alone(question.number, question)? {
+            Alone::Failed(..) => Some(self.proved(question.id, killer, &log)?),
             Alone::Interrupted => Some(Verdict::Interrupted),
             Alone::Passed(_) | Alone::TimedOut => None,
         })
     }
 
     /// Runs a test by itself, with a removal on, or none.
-    fn alone(
-        &self,
-        number: u32,
-        suite: &Suite,
-        test: &str,
-        binaries: &TestBinaries,
-    ) -> anyhow::Result<Alone> {
+    fn alone(&self, number: u32, question: Question<'_>) -> anyhow::Result<Alone> {
+        let Question { named, suite, binaries, .. } = question;
         self.activate(number)?;
-        self.run.runner.run_alone(binaries, suite, test, TEST_LIMIT)
+        self.run.runner.run_alone(binaries, suite, &named.test, self.limit())
     }
 
-    fn proved(&self, killer: &Killer, log: &str) -> anyhow::Result<Verdict> {
-        self.run.log(&killer.test.replace(['/', ':'], "-"), log)?;
-        Ok(Verdict::Proved(killer.clone()))
+    fn proved(&self, id: &str, killer: Killer, log: &str) -> anyhow::Result<Verdict> {
+        self.run.log(id, log)?;
+        Ok(Verdict::Proved(killer))
     }
 
     /// Asks all tests that come by the removal.
@@ -409,8 +409,8 @@ impl Prover<'_> {
             self.records = self.record(binaries)?;
         }
         let Some(records) = &self.records else { return Ok(Verdict::Interrupted) };
-        let rules = Rules { timeout: TEST_LIMIT, matrix: false, quick: None, strict: true };
-        let ordered = self.ordered(binaries)?;
+        let rules = Rules { timeout: self.limit(), matrix: false, quick: None, strict: true };
+        let ordered = Ordered::new(&self.run.runner, binaries)?;
         let mut hunter = Hunter::new(ordered, records, rules, &self.run.progress);
         let id = &removal.check.id;
         let place = (removal.file.clone(), String::new());
@@ -439,8 +439,11 @@ impl Prover<'_> {
     /// Records all tests that were asked for. Nothing if it was interrupted.
     fn record(&self, binaries: &TestBinaries) -> anyhow::Result<Option<Vec<TestRecord>>> {
         let begun = Instant::now();
-        let Some(suites) = self.run.suites(binaries)? else { return Ok(None) };
-        let mut ordered = self.ordered(binaries)?;
+        // They are listed by programs with switches in them.
+        self.activate(runtime::NONE)?;
+        let suites = self.run.runner.selected_suites(binaries, &self.run.options.shared)?;
+        let Some(suites) = suites else { return Ok(None) };
+        let mut ordered = Ordered::new(&self.run.runner, binaries)?;
         let records = record::record(&mut ordered, &suites, Vec::new(), &self.run.progress)?;
         if let Some(records) = &records {
             let (count, seconds) = (records.len(), begun.elapsed().as_secs_f64());
@@ -449,24 +452,18 @@ impl Prover<'_> {
         Ok(records)
     }
 
-    fn ordered<'o>(&'o self, binaries: &'o TestBinaries) -> anyhow::Result<Ordered<'o>> {
-        let listener = Listener::new().context("cannot make a socket for the tests")?;
-        let (runner, order) = (&self.run.runner, self.switch.clone());
-        Ok(Ordered { runner, binaries, listener, order })
-    }
-
     /// Sees that the tests that are to prove something in builds of their own pass with all checks in
     /// place.
-    fn control(&mut self, ids: &[&str], binaries: &TestBinaries) -> anyhow::Result<()> {
+    fn control(&mut self, apart: &[&Removal], binaries: &TestBinaries) -> anyhow::Result<()> {
         self.activate(runtime::NONE)?;
-        for id in ids {
-            if let Some((named, suite)) = self.named(id, binaries)
+        for removal in apart {
+            if let Some((named, suite)) = self.named(&removal.check.id, binaries)
                 && let Alone::Passed(usual) =
-                    self.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT)?
+                    self.run.runner.run_alone(binaries, &suite, &named.test, self.limit())?
             {
                 // Once more in a hurry, as it will be in the other build.
                 self.run.runner.patience.set(Some(patience(usual)));
-                let again = self.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT);
+                let again = self.run.runner.run_alone(binaries, &suite, &named.test, self.limit());
                 self.run.runner.patience.set(None);
                 if matches!(again?, Alone::Passed(_)) {
                     self.hurried.insert(named.clone());
@@ -490,22 +487,23 @@ impl Prover<'_> {
     }
 
     /// By the test that noticed the last time; nothing if it does not.
-    fn apart_by_name(&mut self, removal: &Removal) -> anyhow::Result<Option<Verdict>> {
+    fn apart_by_name(&self, removal: &Removal) -> anyhow::Result<Option<Verdict>> {
         let id = &removal.check.id;
         if !self.killed_by.get(id).is_some_and(|named| self.controlled.contains_key(named)) {
             return Ok(None);
         }
-        let verdict = self.in_its_build(removal, |prover, binaries| {
-            let Some((named, suite)) = prover.named(id, binaries) else { return Ok(None) };
-            prover.run.progress.doing(format_args!("{id}: {}", named.test));
-            let usual = prover.controlled.get(&named).filter(|_| prover.hurried.contains(&named));
-            prover.run.runner.patience.set(usual.copied().map(patience));
-            let alone = || prover.run.runner.run_alone(binaries, &suite, &named.test, TEST_LIMIT);
+        let verdict = self.run.without(removal, |binaries| {
+            let Some((named, suite)) = self.named(id, binaries) else { return Ok(None) };
+            let runner = &self.run.runner;
+            self.run.progress.doing(format_args!("{id}: {}", named.test));
+            let usual = self.controlled.get(&named).filter(|_| self.hurried.contains(&named));
+            runner.patience.set(usual.copied().map(patience));
+            let alone = || runner.run_alone(binaries, &suite, &named.test, self.limit());
             let both = (alone(), alone());
-            prover.run.runner.patience.set(None);
+            runner.patience.set(None);
             Ok(match (both.0?, both.1?) {
                 (Alone::Failed(killer, log), Alone::Failed(..)) => {
-                    Some(prover.proved(&killer, &log)?)
+                    Some(self.proved(id, killer, &log)?)
                 }
                 (Alone::Interrupted, _) | (_, Alone::Interrupted) => Some(Verdict::Interrupted),
                 _ => None,
@@ -517,46 +515,11 @@ impl Prover<'_> {
     /// By all suites, which are run unchanged before.
     fn apart_by_search(&mut self, removal: &Removal) -> anyhow::Result<Verdict> {
         if self.timed.is_none() {
-            self.run.progress.doing("building everything unchanged");
-            match self.run.builder.build()? {
-                Build::Done(binaries) => {
-                    self.timed = self.run.time_suites(&binaries, Instant::now())?;
-                }
-                Build::Interrupted => return Ok(Verdict::Interrupted),
-                Build::Failed(Failure { reason, log, .. }) => {
-                    let log = last_lines(&log);
-                    let message =
-                        format!("the unchanged workspace does not build: {reason}\n{log}");
-                    return Err(Stop::new(Exit::BaselineFails, message).into());
-                }
-            }
+            self.timed = self.run.baseline()?;
         }
-        let Some(timed) = self.timed.take() else { return Ok(Verdict::Interrupted) };
+        let Some(timed) = &self.timed else { return Ok(Verdict::Interrupted) };
         let id = &removal.check.id;
-        let searched =
-            self.in_its_build(removal, |prover, binaries| prover.run.search(id, binaries, &timed));
-        self.timed = Some(timed);
-        Ok(searched?.unwrap_or_else(|verdict| verdict))
-    }
-
-    /// Does something in a build without a check; the verdict of the build if there is none.
-    fn in_its_build<T>(
-        &mut self,
-        removal: &Removal,
-        work: impl FnOnce(&mut Self, &TestBinaries) -> anyhow::Result<T>,
-    ) -> anyhow::Result<Result<T, Verdict>> {
-        let id = &removal.check.id;
-        self.run.progress.doing(format_args!("{id}: building it apart"));
-        let applied = self.run.scratch.apply(&removal.files)?;
-        let done = match self.run.builder.build()? {
-            Build::Done(binaries) => Ok(work(self, &binaries)?),
-            Build::Interrupted => Err(Verdict::Interrupted),
-            Build::Failed(Failure { reason, log, .. }) => {
-                self.run.log(id, &log)?;
-                Err(Verdict::DoesNotCompile(reason))
-            }
-        };
-        applied.undo()?;
-        Ok(done)
+        let found = self.run.without(removal, |binaries| self.run.search(id, binaries, timed))?;
+        Ok(found.unwrap_or_else(|verdict| verdict))
     }
 }

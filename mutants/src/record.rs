@@ -5,8 +5,6 @@
 //! run. One that fails once and passes once is unsteady; it is named, and no mutant is shown to it.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -25,19 +23,18 @@ use crate::suite::Suite;
 pub(crate) struct Ordered<'a> {
     pub(crate) runner: &'a Runner<'a>,
     pub(crate) binaries: &'a TestBinaries,
-    pub(crate) listener: Listener,
-    /// The file with the order.
-    pub(crate) order: PathBuf,
+    listener: Listener,
 }
 
-impl Drop for Ordered<'_> {
-    fn drop(&mut self) {
-        // Without it nothing is active; the next run writes its own.
-        let _ = fs::remove_file(&self.order);
+impl<'a> Ordered<'a> {
+    pub(crate) fn new(
+        runner: &'a Runner<'a>,
+        binaries: &'a TestBinaries,
+    ) -> anyhow::Result<Ordered<'a>> {
+        let listener = Listener::new().context("cannot make a socket for the tests")?;
+        Ok(Ordered { runner, binaries, listener })
     }
-}
 
-impl Ordered<'_> {
     /// Runs a test by itself. What its processes sent is given as well.
     pub(crate) fn run(
         &mut self,
@@ -48,10 +45,7 @@ impl Ordered<'_> {
         limit: Duration,
     ) -> anyhow::Result<(Alone, Heard)> {
         let socket = self.listener.name().to_owned();
-        let order = Order { mode, rounds_max, socket };
-        fs::write(&self.order, order.line())
-            .with_context(|| format!("cannot write {}", self.order.display()))?;
-        self.runner.order.replace(Some(order));
+        self.runner.give(Order { mode, rounds_max, socket })?;
         let alone = self.runner.run_alone(self.binaries, suite, test, limit)?;
         let heard = self.listener.take().context("cannot hear the tests")?;
         Ok((alone, heard))

@@ -9,6 +9,7 @@
 //! * What a test prints decides nothing: its exit code alone, run by itself, does.
 
 use std::cell::{Cell, RefCell};
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,7 +19,9 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{self, TestBinaries, TestBinary};
+use crate::cli::Shared;
 use crate::confine::Confinement;
+use crate::exit::{Exit, Stop};
 use crate::interrupt::Interrupt;
 use crate::process::{self, End, Ended};
 use crate::runtime::{self, Order};
@@ -76,6 +79,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) timeout: Duration,
     /// What is switched on, in a build that has switches.
     pub(crate) order: RefCell<Option<Order>>,
+    /// Says the same to programs that are started without their environment.
+    pub(crate) order_file: PathBuf,
     /// The longest that a test may wait for any one thing, where it is to be cut short.
     pub(crate) patience: Cell<Option<Duration>>,
 }
@@ -111,6 +116,33 @@ impl Runner<'_> {
             suites.extend(Suite::sort(id, &lists[0], &lists[1]));
         }
         Ok(Some(suites))
+    }
+
+    /// Those among them that were asked for. Nothing if it was interrupted.
+    pub(crate) fn selected_suites(
+        &self,
+        binaries: &TestBinaries,
+        shared: &Shared,
+    ) -> anyhow::Result<Option<Vec<Suite>>> {
+        let Some(mut suites) = self.suites(binaries)? else { return Ok(None) };
+        let Shared { kinds, binaries: names, .. } = shared;
+        suites.retain(|suite| {
+            (kinds.is_empty() || kinds.contains(&suite.kind))
+                && (names.is_empty() || names.contains(&suite.binary.name))
+        });
+        if suites.is_empty() {
+            return Err(Stop::new(Exit::NothingMatched, "no test was selected").into());
+        }
+        Ok(Some(suites))
+    }
+
+    /// Gives an order to the programs to come.
+    pub(crate) fn give(&self, order: Order) -> anyhow::Result<()> {
+        let file = &self.order_file;
+        fs::write(file, order.line())
+            .with_context(|| format!("cannot write {}", file.display()))?;
+        self.order.replace(Some(order));
+        Ok(())
     }
 
     /// Runs a suite in the unchanged build.

@@ -81,6 +81,28 @@ pub(crate) fn among(suites: &[Suite], root: &Path) -> anyhow::Result<Vec<Story>>
     Ok(stories)
 }
 
+/// Those that are wanted, all if none is named.
+///
+/// # Errors
+///
+/// [`Exit::NothingMatched`] when one that is wanted is not there, and when none is there though some
+/// are remembered.
+pub(crate) fn select(
+    mut all: Vec<Story>,
+    wanted: &[String],
+    shown: &Shown,
+) -> anyhow::Result<Vec<Story>> {
+    let stop = |message: String| Err(Stop::new(Exit::NothingMatched, message).into());
+    if let Some(name) = wanted.iter().find(|name| all.iter().all(|story| story.name != **name)) {
+        return stop(format!("no story is named {name}"));
+    }
+    if all.is_empty() && !shown.is_empty() {
+        return stop(format!("there is no story, and {PATH} names {}", shown.len()));
+    }
+    all.retain(|story| wanted.is_empty() || wanted.contains(&story.name));
+    Ok(all)
+}
+
 /// By the name of the story: the checks without which it fails.
 pub(crate) type Shown = BTreeMap<String, Vec<String>>;
 
@@ -118,20 +140,23 @@ fn render(shown: &Shown) -> String {
     text
 }
 
-/// Remembers what was found out; of a story that was asked nothing stays but that, and nothing of
-/// one that is gone, if all were asked.
+/// Remembers what was found out. What was not stays as it is, but for the rules that a story which
+/// was asked to its end does not name any more, and, if all were, for the stories that are gone.
 pub(crate) fn remember(shown: &mut Shown, outcomes: &[Outcome], all: bool) {
-    if all && !outcomes.is_empty() {
-        shown.retain(|name, _| outcomes.iter().any(|outcome| outcome.story == *name));
-    }
-    for Outcome { story, .. } in outcomes {
-        shown.remove(story);
-    }
-    for Outcome { story, found, .. } in outcomes {
-        if let Found::Shown(check) = found {
-            shown.entry(story.clone()).or_default().push(check.clone());
+    for (name, checks) in shown.iter_mut() {
+        let own: Vec<&Outcome> = outcomes.iter().filter(|one| one.story == *name).collect();
+        if all || (!own.is_empty() && own.iter().all(|one| one.is_decided())) {
+            checks.retain(|check| own.iter().any(|one| one.rule == rule_of(check)));
         }
     }
+    for Outcome { story, rule, found } in outcomes.iter().filter(|one| one.is_decided()) {
+        let checks = shown.entry(story.clone()).or_default();
+        checks.retain(|check| rule_of(check) != rule);
+        if let Found::Shown(check) = found {
+            checks.push(check.clone());
+        }
+    }
+    shown.retain(|_, checks| !checks.is_empty());
 }
 
 /// What was found out about a rule of a story.
@@ -172,6 +197,16 @@ pub(crate) struct Outcome {
     pub(crate) story: String,
     pub(crate) rule: String,
     pub(crate) found: Found,
+}
+
+impl Outcome {
+    pub(crate) fn is_shown(&self) -> bool {
+        matches!(self.found, Found::Shown(_))
+    }
+
+    fn is_decided(&self) -> bool {
+        matches!(self.found, Found::Shown(_) | Found::NotShown(_))
+    }
 }
 
 /// The exit code of all of them.
@@ -241,18 +276,28 @@ struct StoryObject<'a> {
     check: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     holds_without: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hangs_without: &'a [String],
 }
 
 /// Prints what was found out as a JSON object.
 pub(crate) fn json(outcome: &Outcome) -> io::Result<()> {
     let Outcome { story, rule, found } = outcome;
-    let (check, holds_without) = match found {
-        Found::Shown(check) => (Some(&**check), &[][..]),
-        Found::NotShown(passed) => (None, &**passed),
-        Found::TimedOut(_) | Found::Interrupted => (None, &[][..]),
+    let mut object = StoryObject {
+        schema: SCHEMA,
+        story,
+        rule,
+        verdict: found.word(),
+        check: None,
+        holds_without: &[],
+        hangs_without: &[],
     };
-    let verdict = found.word();
-    let object = StoryObject { schema: SCHEMA, story, rule, verdict, check, holds_without };
+    match found {
+        Found::Shown(check) => object.check = Some(check),
+        Found::NotShown(passed) => object.holds_without = passed,
+        Found::TimedOut(hung) => object.hangs_without = hung,
+        Found::Interrupted => {}
+    }
     let line = serde_json::to_string(&object)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -289,22 +334,54 @@ mod tests {
         assert_eq!(told, "2 stories protect 3 rules: 1 shown, 1 not shown, 1 timeout");
     }
 
+    fn remembered(list: &[(&str, &[&str])]) -> Shown {
+        let owned = |checks: &[&str]| checks.iter().map(|&check| check.to_owned()).collect();
+        list.iter().map(|&(name, checks)| (name.to_owned(), owned(checks))).collect()
+    }
+
     #[test]
-    fn of_a_story_that_was_asked_only_the_answer_stays() {
+    fn what_was_not_decided_stays_remembered() {
         let before = || {
-            let old = |name: &str| (name.to_owned(), vec!["l1-old".to_owned()]);
-            Shown::from([old("a"), old("b"), old("gone")])
+            remembered(&[
+                ("a", &["l1-old", "l2-unnamed"]),
+                ("b", &["l1-old", "l2-old"]),
+                ("gone", &["l1-old"]),
+                ("weak", &["l1-old"]),
+            ])
         };
-        let outcomes =
-            [outcome("a", Found::Shown("l1-new".to_owned())), outcome("b", Found::Interrupted)];
-        let mut shown = before();
-        remember(&mut shown, &outcomes, true);
-        assert_eq!(shown, Shown::from([("a".to_owned(), vec!["l1-new".to_owned()])]));
+        let outcomes = [
+            outcome("a", Found::Shown("l1-new".to_owned())),
+            outcome("weak", Found::NotShown(Vec::new())),
+            outcome("b", Found::Interrupted),
+        ];
         let mut shown = before();
         remember(&mut shown, &outcomes, false);
-        assert!(shown.contains_key("gone"), "it was not asked");
+        let expected =
+            [("a", &["l1-new"][..]), ("b", &["l1-old", "l2-old"]), ("gone", &["l1-old"])];
+        assert_eq!(shown, remembered(&expected), "the run was stopped");
+        remember(&mut shown, &outcomes[..2], true);
+        assert_eq!(shown, remembered(&expected[..1]), "all others are gone");
         let mut shown = before();
-        remember(&mut shown, &[], true);
+        remember(&mut shown, &[], false);
         assert_eq!(shown, before(), "nothing was asked");
+    }
+
+    #[test]
+    fn a_run_without_stories_is_none_where_some_are_remembered() {
+        let binary =
+            BinaryId { package: "p".to_owned(), target: "test".to_owned(), name: "b".to_owned() };
+        let (name, test) = ("a".to_owned(), "host::a".to_owned());
+        let story = Story { name, test, binary, rules: Vec::new() };
+        let shown = remembered(&[("a", &["l1-x"])]);
+        let selected = |all: &[&Story], wanted: &[String], shown: &Shown| {
+            let all = all.iter().map(|&story| story.clone()).collect();
+            select(all, wanted, shown).map(|selected| selected.len())
+        };
+        assert_eq!(selected(&[&story], &[], &shown).unwrap(), 1);
+        assert_eq!(selected(&[&story], &["a".to_owned()], &shown).unwrap(), 1);
+        assert!(selected(&[&story], &["b".to_owned()], &shown).is_err());
+        assert_eq!(selected(&[], &[], &Shown::new()).unwrap(), 0);
+        let told = selected(&[], &[], &shown).unwrap_err().to_string();
+        assert_eq!(told, "there is no story, and mutants/stories.toml names 1");
     }
 }

@@ -9,6 +9,7 @@
 //! ablate/target/   what is built from it
 //! ablate/log/      a file for each check: what the compiler and the tests printed
 //! ablate/building  there while a build runs
+//! ablate/active    what is switched on, for programs that are started without their environment
 //! ```
 //!
 //! Invariants:
@@ -16,6 +17,7 @@
 //!   run has left in it. Files that are equal keep their time of change, so that cargo
 //!   builds again only what differs.
 //! * A removal is undone when its [`Applied`] ends, also by a panic.
+//! * Nothing is switched on when a run begins, and when it has ended.
 //! * What a killed build left is never built upon: a compiler that dies at its work can leave
 //!   objects that no longer link, and cargo takes them for finished.
 //!
@@ -73,6 +75,7 @@ impl Scratch {
         fs::write(root.join("CACHEDIR.TAG"), CACHE_TAG).context("cannot write CACHEDIR.TAG")?;
         let scratch = Scratch { root, _lock: lock };
         remove(&scratch.logs())?;
+        remove(&scratch.order())?;
         if scratch.building().try_exists()? {
             remove(&scratch.target())?;
             remove(&scratch.building())?;
@@ -116,6 +119,11 @@ impl Scratch {
         self.root.join("log")
     }
 
+    /// The file that says what is switched on.
+    pub(crate) fn order(&self) -> PathBuf {
+        self.root.join("active")
+    }
+
     fn building(&self) -> PathBuf {
         self.root.join("building")
     }
@@ -153,6 +161,13 @@ impl Scratch {
             fs::write(&path, text).with_context(context)?;
         }
         Ok(applied)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // The next run would not believe it, but a program that somebody starts by hand would.
+        let _ = remove(&self.order());
     }
 }
 
@@ -423,6 +438,19 @@ mod tests {
         assert!(!built(&third).exists());
         assert!(third.test_directory().exists());
         assert!(!third.building().exists());
+    }
+
+    #[test]
+    fn nothing_stays_switched_on() {
+        let base = Directory::new("order");
+        let first = Scratch::take(&base.0).unwrap();
+        let order = first.order();
+        fs::write(&order, "7").unwrap();
+        drop(first);
+        assert!(!order.exists(), "the run has ended");
+        fs::write(&order, "7").unwrap();
+        let _second = Scratch::take(&base.0).unwrap();
+        assert!(!order.exists(), "the run before was killed");
     }
 
     #[test]

@@ -103,6 +103,39 @@ mod starts_cargo {
         );
         let copy = fs::read(fixture.scratch().join("tree/src/lib.rs")).unwrap();
         assert_eq!(copy, source, "the copy is as it was");
+        assert!(!fixture.scratch().join("active").exists(), "nothing is active any more");
+        // Whichever binary the test is in, and however many have one of the name.
+        for id in ["a1-even", "a4-strict", "a7-zero", "a9-number"] {
+            let log = fixture.scratch().join(format!("log/{id}.txt"));
+            assert!(log.exists(), "{}", log.display());
+        }
+    }
+
+    #[test]
+    fn the_first_that_is_not_proved_may_end_the_run() {
+        let fixture = Fixture::new("proofs");
+        let arguments = ["--fail-fast", "--kind=world", "--rule=a2", "--rule=a4", "--rule=a9"];
+        let finished = fixture.run("prove", &arguments);
+        assert_eq!(finished.code, Some(1), "{finished:?}");
+        let summary = finished.stdout.lines().last().unwrap_or_default();
+        let told = "3 checks: 0 proved, 1 not proved, 2 not tried; ";
+        assert!(summary.starts_with(told), "{finished:?}");
+
+        let finished = fixture.run("prove", &["--fail-fast", "--story=sums", "--story=turns"]);
+        assert_eq!(finished.code, Some(1), "{finished:?}");
+        let summary = finished.stdout.lines().last().unwrap_or_default();
+        let told = "1 story protects 2 rules: 1 shown, 1 not shown";
+        assert_eq!(summary, told, "{finished:?}");
+    }
+
+    #[test]
+    fn a_story_that_fails_anyway_shows_nothing_and_hides_nothing() {
+        let fixture = Fixture::new("proofs");
+        let finished = fixture.run("prove", &["--story=broken", "--story=numbers"]);
+        assert_eq!(finished.code, Some(5), "{finished:?}");
+        assert_eq!(finished.stdout, "1 story protects 1 rule: 1 shown\n", "{finished:?}");
+        let told = "with all checks in place broken fails";
+        assert!(finished.stderr.contains(told), "{finished:?}");
     }
 
     #[test]

@@ -1,54 +1,51 @@
 //! The stories' part of `prove`: each has to fail for every rule that it says it protects.
 
-use super::{Prover, TEST_LIMIT, last_lines};
+use super::{Prover, last_lines};
 use crate::builder::TestBinaries;
 use crate::catalogue::Removal;
 use crate::exit::{Exit, Stop};
 use crate::run::Alone;
 use crate::runtime;
 use crate::schema::{self, Schema};
-use crate::stories::{self, Found, Outcome, Shown, Story};
+use crate::stories::{self, Found, Outcome, Story};
 use crate::suite::Suite;
 
 impl Prover<'_> {
     /// Asks the stories that are wanted, all if none is named, about each of their rules. Ends early
-    /// when it is interrupted.
+    /// when it is interrupted, and at the first rule that is not shown if that is to end it; gives
+    /// whether it did not.
+    ///
+    /// # Errors
+    ///
+    /// When a story fails with all checks in place. The others are asked all the same.
     pub(super) fn stories(
         &self,
         removals: &[&Removal],
         schema: &Schema,
         binaries: &TestBinaries,
-        shown: &Shown,
         wanted: &[String],
-    ) -> anyhow::Result<Vec<Outcome>> {
-        let mut outcomes = Vec::new();
+        told: &mut Vec<Outcome>,
+    ) -> anyhow::Result<bool> {
         self.activate(runtime::NONE)?;
-        let Some(suites) = self.run.runner.suites(binaries)? else { return Ok(outcomes) };
-        let mut all = stories::among(&suites, &self.run.scratch.tree())?;
-        if let Some(name) = wanted.iter().find(|name| all.iter().all(|story| story.name != **name))
-        {
-            return Err(Stop::new(Exit::NothingMatched, format!("no story is named {name}")).into());
-        }
-        all.retain(|story| wanted.is_empty() || wanted.contains(&story.name));
-        for story in &all {
+        let Some(suites) = self.run.runner.suites(binaries)? else { return Ok(false) };
+        let all = stories::among(&suites, &self.run.scratch.tree())?;
+        let mut failure = None;
+        for story in &stories::select(all, wanted, &self.shown)? {
             let Some(suite) = Suite::alone(&story.binary, &story.test) else { continue };
-            let asked = Asked { prover: self, removals, schema, binaries, story, suite };
-            for rule in &story.rules {
-                let found = asked.rule(rule, stories::remembered(shown, story, rule))?;
-                let (story, rule) = (story.name.clone(), rule.clone());
-                let outcome = Outcome { story, rule, found };
-                if self.run.options.shared.json {
-                    stories::json(&outcome)?;
-                }
-                let ended = outcome.found == Found::Interrupted;
-                outcomes.push(outcome);
-                if ended {
-                    return Ok(outcomes);
+            let mut asked =
+                Asked { prover: self, removals, schema, binaries, story, suite, holds: false };
+            let before = told.len();
+            match asked.rules(told) {
+                Ok(true) => {}
+                Ok(false) => return failure.map_or(Ok(false), Err),
+                Err(error) => {
+                    // A story that fails anyway has shown nothing.
+                    told.truncate(before);
+                    failure.get_or_insert(error);
                 }
             }
-            asked.control()?;
         }
-        Ok(outcomes)
+        failure.map_or(Ok(true), Err)
     }
 }
 
@@ -60,13 +57,36 @@ struct Asked<'a> {
     binaries: &'a TestBinaries,
     story: &'a Story,
     suite: Suite,
+    /// Whether it was seen to hold with all checks in place.
+    holds: bool,
 }
 
 impl Asked<'_> {
+    /// Asks about each rule, and whether the story holds with all checks in place. Gives whether the
+    /// run goes on.
+    fn rules(&mut self, told: &mut Vec<Outcome>) -> anyhow::Result<bool> {
+        let options = self.prover.run.options;
+        for rule in &self.story.rules {
+            let found = self.rule(rule)?;
+            let outcome = Outcome { story: self.story.name.clone(), rule: rule.clone(), found };
+            if options.shared.json {
+                stories::json(&outcome)?;
+            }
+            let ends =
+                outcome.found == Found::Interrupted || (options.fail_fast && !outcome.is_shown());
+            told.push(outcome);
+            if ends {
+                return Ok(false);
+            }
+        }
+        self.control()
+    }
+
     /// Tells the story without the checks of a rule, one at a time, until it fails; that which is
-    /// remembered first.
-    fn rule(&self, rule: &str, remembered: Option<&str>) -> anyhow::Result<Found> {
+    /// remembered first. It has to fail, to hold with all checks in place, and to fail again.
+    fn rule(&mut self, rule: &str) -> anyhow::Result<Found> {
         let (mut passed, mut hung) = (Vec::new(), Vec::new());
+        let remembered = stories::remembered(&self.prover.shown, self.story, rule);
         let switched = (0..self.removals.len()).filter(|place| !self.schema.apart.contains(place));
         let mut places: Vec<usize> =
             switched.filter(|&place| self.removals[place].check.rule() == rule).collect();
@@ -75,13 +95,19 @@ impl Asked<'_> {
         for place in places {
             let id = &self.removals[place].check.id;
             self.prover.run.progress.doing(format_args!("{}: without {id}", self.story.name));
-            self.prover.activate(schema::number(place))?;
-            match self.tell()? {
-                Alone::Failed(_, log) => {
-                    let name = format!("{} {id}", self.story.name).replace('/', "-");
-                    self.prover.run.log(&name, &log)?;
-                    return Ok(Found::Shown(id.clone()));
+            let number = schema::number(place);
+            let mut told = self.tell(number)?;
+            if let Alone::Failed(_, log) = &told {
+                let name = format!("{} {id}", self.story.name).replace('/', "-");
+                self.prover.run.log(&name, log)?;
+                if !self.control()? {
+                    return Ok(Found::Interrupted);
                 }
+                told = self.tell(number)?;
+            }
+            match told {
+                Alone::Failed(..) => return Ok(Found::Shown(id.clone())),
+                // Also where it has failed once before: that was not for want of the check.
                 Alone::Passed(_) => passed.push(id.clone()),
                 Alone::TimedOut => hung.push(id.clone()),
                 Alone::Interrupted => return Ok(Found::Interrupted),
@@ -90,14 +116,20 @@ impl Asked<'_> {
         Ok(if hung.is_empty() { Found::NotShown(passed) } else { Found::TimedOut(hung) })
     }
 
-    /// Sees that the story holds with all checks in place.
-    fn control(&self) -> anyhow::Result<()> {
-        self.prover.activate(runtime::NONE)?;
-        match self.tell()? {
-            Alone::Passed(_) | Alone::Interrupted => Ok(()),
-            Alone::TimedOut => Err(self.fails("does not end")),
-            Alone::Failed(_, log) => Err(self.fails(&format!("fails\n{}", last_lines(&log)))),
+    /// Sees once that the story holds with all checks in place. Gives whether the run goes on.
+    fn control(&mut self) -> anyhow::Result<bool> {
+        if self.holds {
+            return Ok(true);
         }
+        match self.tell(runtime::NONE)? {
+            Alone::Passed(_) => self.holds = true,
+            Alone::Interrupted => return Ok(false),
+            Alone::TimedOut => return Err(self.fails("does not end")),
+            Alone::Failed(_, log) => {
+                return Err(self.fails(&format!("fails\n{}", last_lines(&log))));
+            }
+        }
+        Ok(true)
     }
 
     fn fails(&self, how: &str) -> anyhow::Error {
@@ -105,8 +137,10 @@ impl Asked<'_> {
         Stop::new(Exit::BaselineFails, message).into()
     }
 
-    fn tell(&self) -> anyhow::Result<Alone> {
+    /// Tells it once, without a check, or with all of them.
+    fn tell(&self, number: u32) -> anyhow::Result<Alone> {
         let Asked { prover, binaries, story, suite, .. } = self;
-        prover.run.runner.run_alone(binaries, suite, &story.test, TEST_LIMIT)
+        prover.activate(number)?;
+        prover.run.runner.run_alone(binaries, suite, &story.test, prover.limit())
     }
 }
