@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confine::{self, Confinement};
 use crate::interrupt::Interrupt;
-use crate::process::{self, End};
+use crate::process::{self, End, Ended};
 use crate::tree::Scratch;
 use crate::workspace::{self, Workspace};
 
@@ -171,23 +171,7 @@ impl Builder<'_> {
         if matches!(ended.how, End::Exited(_)) {
             self.scratch.build_ends()?;
         }
-        let messages = Messages::read(&ended.stdout)?;
-        match ended.how {
-            End::Exited(0) => Ok(Some(Ok(messages))),
-            End::Interrupted => Ok(None),
-            End::TimedOut => bail!("a build took more than {LIMIT:?}"),
-            End::Exited(_) | End::Stopped => {
-                let first = messages.errors.first().map(|error| error.message.clone());
-                let reason = first.unwrap_or_else(|| {
-                    let last = ended.stderr.lines().rfind(|line| line.starts_with("error"));
-                    last.unwrap_or("cargo failed without a message").to_owned()
-                });
-                // What cargo adds to the compiler's own words is progress.
-                let log =
-                    if messages.rendered.is_empty() { ended.stderr } else { messages.rendered };
-                Ok(Some(Err(Failure { reason, log, errors: messages.errors })))
-            }
-        }
+        outcome(ended)
     }
 
     fn command(&self, lints: &str) -> anyhow::Result<Command> {
@@ -241,6 +225,28 @@ impl Builder<'_> {
         }
         Ok(binaries)
     }
+}
+
+/// What cargo said, or why there is no build. Nothing if it was interrupted.
+fn outcome(ended: Ended) -> anyhow::Result<Option<Result<Messages, Failure>>> {
+    // What it has said until then may end in the middle of a message.
+    match ended.how {
+        End::Exited(_) => {}
+        End::Interrupted => return Ok(None),
+        End::TimedOut | End::Stopped => bail!("a build took more than {LIMIT:?}"),
+    }
+    let messages = Messages::read(&ended.stdout)?;
+    if ended.how == End::Exited(0) {
+        return Ok(Some(Ok(messages)));
+    }
+    let first = messages.errors.first().map(|error| error.message.clone());
+    let reason = first.unwrap_or_else(|| {
+        let last = ended.stderr.lines().rfind(|line| line.starts_with("error"));
+        last.unwrap_or("cargo failed without a message").to_owned()
+    });
+    // What cargo adds to the compiler's own words is progress.
+    let log = if messages.rendered.is_empty() { ended.stderr } else { messages.rendered };
+    Ok(Some(Err(Failure { reason, log, errors: messages.errors })))
 }
 
 /// Takes out of a command's environment what would change a result: what the cargo that
@@ -415,6 +421,20 @@ impl DiagnosticSpan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupted_cargo_may_stop_in_the_middle_of_a_message() {
+        let ended = |how| Ended {
+            how,
+            stdout: "{\"reason\":\"compiler-art".to_owned(),
+            stderr: String::new(),
+            took: Duration::ZERO,
+        };
+        assert!(outcome(ended(End::Interrupted)).unwrap().is_none());
+        let told = outcome(ended(End::TimedOut)).map(|_| ()).unwrap_err().to_string();
+        assert!(told.contains("a build took more than"), "{told}");
+        assert!(outcome(ended(End::Exited(0))).is_err());
+    }
 
     #[test]
     fn the_first_error_is_told_in_one_line() {
