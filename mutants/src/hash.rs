@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::tree;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Hash(u64);
 
@@ -22,16 +24,24 @@ impl Hash {
         }
     }
 
-    /// Adds the names and contents of all files below a directory, but for links.
+    /// Adds the names and contents of all that a copy of a directory would hold.
     pub(crate) fn add_tree(&mut self, directory: &Path) -> io::Result<()> {
         let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
-            self.add(entry.file_name().as_encoded_bytes());
             let kind = entry.file_type()?;
             if kind.is_dir() {
+                if tree::is_left_out(&entry.path()) {
+                    continue;
+                }
+                self.add(entry.file_name().as_encoded_bytes());
                 self.add_tree(&entry.path())?;
-            } else if !kind.is_symlink() {
+                self.add(b"/");
+            } else if kind.is_symlink() {
+                self.add(entry.file_name().as_encoded_bytes());
+                self.add(fs::read_link(entry.path())?.as_os_str().as_encoded_bytes());
+            } else if fs::metadata(entry.path())?.is_file() {
+                self.add(entry.file_name().as_encoded_bytes());
                 self.add(&fs::read(entry.path())?);
             }
         }
@@ -57,7 +67,7 @@ mod tests {
             parts.iter().for_each(|part| hash.add(part.as_bytes()));
             hash.text()
         };
-        assert_eq!(of(&["ab", "c"]), of(&["ab", "c"]));
-        assert_ne!(of(&["ab", "c"]), of(&["a", "bc"]));
+        assert_eq!(of(&["ab", "c"]), "5091916f8c");
+        assert_eq!(of(&["a", "bc"]), "d3effa61b7");
     }
 }

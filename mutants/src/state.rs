@@ -33,7 +33,7 @@ pub(crate) struct State {
 /// What the compiler says of the mutants.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Settled {
-    /// Of the sources with all switches.
+    /// Of the workspace, and of its sources with all switches.
     pub(crate) key: String,
     /// Those that it refuses, each with its words.
     pub(crate) dropped: BTreeMap<u32, String>,

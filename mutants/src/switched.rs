@@ -45,17 +45,10 @@ pub(crate) struct Switched<'a> {
 type Dropped = BTreeMap<u32, String>;
 
 impl Switched<'_> {
-    /// A hash of the sources with all switches.
+    /// A hash of all that the compiler's answers depend on.
     pub(crate) fn key(&self) -> anyhow::Result<String> {
-        let mut hash = Hash::new();
-        for (path, text) in self.texts(&self.render(&Dropped::new()))? {
-            hash.add(path.as_os_str().as_encoded_bytes());
-            hash.add(text.as_bytes());
-        }
-        // Which decides about dependencies, and so about types.
-        let lock = self.builder.workspace.root.join("Cargo.lock");
-        hash.add(&std::fs::read(lock).unwrap_or_default());
-        Ok(hash.text())
+        let texts = self.texts(&self.render(&Dropped::new()))?;
+        key(&self.builder.workspace.root, &texts)
     }
 
     /// Finds out what the compiler refuses. Nothing if it was interrupted.
@@ -258,6 +251,18 @@ impl Switched<'_> {
     }
 }
 
+/// A hash of a workspace, and of its sources with all switches. Manifests and sources without mutants
+/// decide about features and types as well.
+fn key(root: &Path, texts: &Texts) -> anyhow::Result<String> {
+    let mut hash = Hash::new();
+    hash.add_tree(root).with_context(|| format!("cannot read {}", root.display()))?;
+    for (path, text) in texts {
+        hash.add(path.as_os_str().as_encoded_bytes());
+        hash.add(text.as_bytes());
+    }
+    Ok(hash.text())
+}
+
 fn joined(one: &Dropped, other: &Dropped) -> Dropped {
     one.iter().chain(other).map(|(number, reason)| (*number, reason.clone())).collect()
 }
@@ -273,4 +278,31 @@ fn does_not_build(failure: &Failure) -> anyhow::Error {
     let (reason, log) = (&failure.reason, last_lines(&failure.log));
     let message = format!("the workspace does not build: {reason}\n{log}");
     Stop::new(Exit::BaselineFails, message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::tests::{Directory, put};
+
+    #[test]
+    fn the_key_is_of_all_that_is_built_and_of_nothing_that_was() {
+        let base = Directory::new("key");
+        let texts = Texts::from([("src/lib.rs".into(), "switches".to_owned())]);
+        let mut keys = Vec::new();
+        let mut key_with = |path: &str, text: &str| {
+            put(base.0.join(path), text);
+            keys.push(key(&base.0, &texts).unwrap());
+        };
+        key_with("Cargo.toml", "one");
+        key_with("Cargo.toml", "other");
+        key_with("build.rs", "one");
+        key_with("other/src/lib.rs", "one");
+        key_with("target/CACHEDIR.TAG", "");
+        key_with("target/debug/built", "one");
+        let (source, built) = keys.split_at(4);
+        assert!((1..4).all(|at| !source[..at].contains(&source[at])), "{keys:?}");
+        assert!(built.iter().all(|key| *key == source[3]), "{keys:?}");
+        assert_ne!(key(&base.0, &Texts::new()).unwrap(), source[3]);
+    }
 }

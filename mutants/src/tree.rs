@@ -212,7 +212,7 @@ fn synchronise(source: &Path, copy: &Path, texts: &Texts, here: &Path) -> io::Re
         let to = copy.join(&name);
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            if name == OsStr::new(".git") || from.join("CACHEDIR.TAG").exists() {
+            if is_left_out(&from) {
                 continue;
             }
             if !is_directory(&to)? {
@@ -244,6 +244,11 @@ fn synchronise(source: &Path, copy: &Path, texts: &Texts, here: &Path) -> io::Re
         }
     }
     Ok(())
+}
+
+/// Whether a directory is none of the source: what was built from it, and its history.
+pub(crate) fn is_left_out(directory: &Path) -> bool {
+    directory.file_name() == Some(OsStr::new(".git")) || directory.join("CACHEDIR.TAG").exists()
 }
 
 /// Writes a file where it differs.
@@ -285,14 +290,14 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A directory of this test's own, empty at its start and gone at its end.
-    struct Directory(PathBuf);
+    pub(crate) struct Directory(pub(crate) PathBuf);
 
     impl Directory {
-        fn new(tag: &str) -> Directory {
+        pub(crate) fn new(tag: &str) -> Directory {
             let exe = std::env::current_exe().unwrap();
             // OK because a test binary is in `deps` below the profile's directory.
             let path = exe.ancestors().nth(2).unwrap().join(format!("mutants-tree-{tag}"));
@@ -308,7 +313,7 @@ mod tests {
         }
     }
 
-    fn put(path: PathBuf, text: &str) {
+    pub(crate) fn put(path: PathBuf, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
