@@ -14,8 +14,12 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::runtime::Message;
+
+/// How long the mark may take that is sent by this very process.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// How many names are tried.
 const NAMES_MAX: u32 = 100;
@@ -35,6 +39,8 @@ struct Shared {
     heard: Heard,
     /// The last mark that was heard.
     mark: u64,
+    /// Nothing is heard any more.
+    deaf: bool,
 }
 
 #[derive(Debug)]
@@ -51,7 +57,12 @@ impl Listener {
         let (name, socket) = bind()?;
         let shared = Arc::<(Mutex<Shared>, Condvar)>::default();
         let (hearing, to) = (socket.try_clone()?, Arc::clone(&shared));
-        let thread = thread::spawn(move || hear(&hearing, &to));
+        let thread = thread::spawn(move || {
+            hear(&hearing, &to);
+            let (shared, changed) = &*to;
+            lock(shared).deaf = true;
+            changed.notify_all();
+        });
         Ok(Listener { name, socket, shared, marks: 0, thread: Some(thread) })
     }
 
@@ -61,6 +72,10 @@ impl Listener {
     }
 
     /// What was heard since the last time. To be called when all who could send have ended.
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be heard any more, or the mark that ends it does not come.
     pub(crate) fn take(&mut self) -> io::Result<Heard> {
         self.marks += 1;
         let mut mark = vec![b'm'];
@@ -68,9 +83,11 @@ impl Listener {
         let address = SocketAddr::from_abstract_name(&self.name)?;
         UnixDatagram::unbound()?.send_to_addr(&mark, &address)?;
         let (shared, changed) = &*self.shared;
-        let mut shared = lock(shared);
-        while shared.mark < self.marks {
-            shared = changed.wait(shared).unwrap_or_else(PoisonError::into_inner);
+        let waits = |shared: &mut Shared| shared.mark < self.marks && !shared.deaf;
+        let waited = changed.wait_timeout_while(lock(shared), LIMIT, waits);
+        let (mut shared, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if shared.mark < self.marks {
+            return Err(io::Error::other("the listener does not hear its own mark"));
         }
         Ok(std::mem::take(&mut shared.heard))
     }
@@ -161,6 +178,14 @@ mod tests {
         let expected = Heard { guarded: true, ..Heard::default() };
         assert_eq!(listener.take().unwrap(), expected);
         assert_eq!(listener.take().unwrap(), Heard::default());
+    }
+
+    #[test]
+    fn what_cannot_be_heard_is_an_error_and_not_waited_for() {
+        let mut listener = Listener::new().unwrap();
+        listener.socket.shutdown(Shutdown::Read).unwrap();
+        // It may be sent before the other thread has ended, or refused.
+        assert!(listener.take().is_err());
     }
 
     #[test]
