@@ -124,17 +124,30 @@ pub(crate) struct Shared {
     pub(crate) color: colorchoice_clap::Color,
 }
 
+/// What of `mutate` is about the mutants of operators, and has no meaning for named checks.
+const OF_OPERATORS: [&str; 9] = [
+    "packages",
+    "test_packages",
+    "files",
+    "functions",
+    "mutants",
+    "missed",
+    "partition",
+    "quick",
+    "matrix",
+];
+
 #[derive(Args, Debug)]
 pub(crate) struct MutateOptions {
     #[command(subcommand)]
     pub(crate) command: Option<MutateCommand>,
 
     /// Prove this named check, as `prove` does; may be given more than once
-    #[arg(long = "check", value_name = "ID", help_heading = "Selection")]
+    #[arg(long = "check", value_name = "ID", conflicts_with_all = OF_OPERATORS, help_heading = "Selection")]
     pub(crate) checks: Vec<String>,
 
     /// Prove the named checks of this rule, such as l3; may be given more than once
-    #[arg(long = "rule", value_name = "RULE", help_heading = "Selection")]
+    #[arg(long = "rule", value_name = "RULE", conflicts_with_all = OF_OPERATORS, help_heading = "Selection")]
     pub(crate) rules: Vec<String>,
 
     /// Mutate this package; may be given more than once [default: as cargo's]
@@ -289,6 +302,29 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_about_operators_is_refused_for_a_named_check() {
+        for option in [
+            "--package=a",
+            "--test-package=a",
+            "--file=a",
+            "--function=a",
+            "--mutant=a",
+            "--missed",
+            "--partition=slice:1/2",
+            "--quick=1s",
+            "--matrix",
+        ] {
+            for check in ["--check=a1-x", "--rule=a1"] {
+                let line = ["mortmain-mutants", "mutate", check, option];
+                let error = Arguments::try_parse_from(line).unwrap_err();
+                assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{option}");
+            }
+        }
+        let line = ["mortmain-mutants", "mutate", "--check=a1-x", "--kind=unit", "--list"];
+        assert!(Arguments::try_parse_from(line).is_ok());
     }
 
     #[test]
