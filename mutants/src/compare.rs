@@ -12,6 +12,7 @@
 //! what does not differ is an error, too.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ struct Outcomes {
 #[derive(Deserialize)]
 struct Outcome {
     scenario: Scenario,
-    summary: String,
+    summary: Summary,
 }
 
 #[derive(Deserialize)]
@@ -51,8 +52,30 @@ enum Scenario {
 struct Theirs {
     name: String,
     file: PathBuf,
-    genre: String,
+    genre: Genre,
     span: Span,
+}
+
+/// Its kinds of changes. Of one that is not known nothing could be compared.
+#[derive(Clone, Copy, Deserialize)]
+enum Genre {
+    FnValue,
+    BinaryOperator,
+    UnaryOperator,
+    MatchArm,
+    MatchArmGuard,
+    StructField,
+}
+
+/// What it says of one.
+#[derive(Clone, Copy, Deserialize)]
+enum Summary {
+    Success,
+    CaughtMutant,
+    MissedMutant,
+    Unviable,
+    Failure,
+    Timeout,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +98,8 @@ enum Said {
     Caught,
     Missed,
     DoesNotCompile,
+    /// It was not tried, or not to an end.
+    Unjudged,
     Nothing,
 }
 
@@ -84,6 +109,7 @@ impl Said {
             Said::Caught => "caught",
             Said::Missed => "missed",
             Said::DoesNotCompile => "does not compile",
+            Said::Unjudged => "not judged",
             Said::Nothing => "no such mutant",
         }
     }
@@ -94,21 +120,21 @@ impl Said {
             // The other tool cannot tell what is not compiled.
             Some(Fate::Missed { .. } | Fate::NotReached | Fate::NotCompiled) => Said::Missed,
             Some(Fate::DoesNotCompile { .. }) => Said::DoesNotCompile,
-            Some(Fate::Undecided { .. }) | None => Said::Nothing,
+            Some(Fate::Undecided { .. }) | None => Said::Unjudged,
         }
     }
 
-    fn of_theirs(summary: &str) -> Said {
+    fn of_theirs(summary: Summary) -> Said {
         match summary {
-            "CaughtMutant" | "Timeout" => Said::Caught,
-            "MissedMutant" => Said::Missed,
-            "Unviable" => Said::DoesNotCompile,
-            _ => Said::Nothing,
+            Summary::CaughtMutant | Summary::Timeout => Said::Caught,
+            Summary::MissedMutant => Said::Missed,
+            Summary::Unviable => Said::DoesNotCompile,
+            Summary::Success | Summary::Failure => Said::Unjudged,
         }
     }
 }
 
-/// A mutant that both tools judge differently.
+/// A mutant that both tools judge differently, or that none of them judges.
 #[derive(Debug, PartialEq, Eq)]
 struct Difference {
     name: String,
@@ -123,12 +149,12 @@ pub(crate) fn compare(
     directory: &Path,
 ) -> anyhow::Result<Exit> {
     let path = directory.join(OUTCOMES);
-    let text = fs::read_to_string(&path).map_err(|error| {
+    let cannot = |error: &dyn Display| {
         let message = format!("cannot read the other tool's {}: {error}", path.display());
         Stop::new(Exit::Usage, message)
-    })?;
-    let outcomes: Outcomes =
-        serde_json::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?;
+    };
+    let text = fs::read_to_string(&path).map_err(|error| cannot(&error))?;
+    let outcomes: Outcomes = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
     let declared = declared(root)?;
     let (same, differences) = differences(mutants, &state.fates, outcomes);
     let mut out = anstream::stdout().lock();
@@ -176,15 +202,10 @@ fn differences(
     }
     let mut theirs: BTreeMap<Key, Vec<(String, Said)>> = BTreeMap::new();
     for Outcome { scenario, summary } in outcomes.outcomes {
-        if let Scenario::Mutant(mutant) = scenario
-            && let Some(operator) = operator(&mutant.genre)
-        {
+        if let Scenario::Mutant(mutant) = scenario {
             let Position { line, column } = mutant.span.start;
-            let said = Said::of_theirs(&summary);
-            theirs
-                .entry((mutant.file, line, column, operator))
-                .or_default()
-                .push((mutant.name, said));
+            let key = (mutant.file, line, column, operator(mutant.genre));
+            theirs.entry(key).or_default().push((mutant.name, Said::of_theirs(summary)));
         }
     }
     let (mut same, mut differences) = (0, Vec::new());
@@ -197,7 +218,7 @@ fn differences(
         for index in 0..own.len().max(other.len()) {
             let we = own.get(index).map_or(Said::Nothing, |m| Said::of_ours(fates.get(&m.id)));
             let they = other.get(index).map_or(Said::Nothing, |(_, said)| *said);
-            if we == they {
+            if we == they && we != Said::Unjudged {
                 same += 1;
                 continue;
             }
@@ -214,16 +235,15 @@ fn differences(
     (same, differences)
 }
 
-fn operator(genre: &str) -> Option<Operator> {
-    Some(match genre {
-        "FnValue" => Operator::Body,
-        "BinaryOperator" => Operator::Binary,
-        "UnaryOperator" => Operator::Unary,
-        "MatchArm" => Operator::Arm,
-        "MatchArmGuard" => Operator::Guard,
-        "StructField" => Operator::Field,
-        _ => return None,
-    })
+fn operator(genre: Genre) -> Operator {
+    match genre {
+        Genre::FnValue => Operator::Body,
+        Genre::BinaryOperator => Operator::Binary,
+        Genre::UnaryOperator => Operator::Unary,
+        Genre::MatchArm => Operator::Arm,
+        Genre::MatchArmGuard => Operator::Guard,
+        Genre::StructField => Operator::Field,
+    }
 }
 
 #[cfg(test)]
@@ -231,7 +251,7 @@ mod tests {
     use super::*;
     use crate::mutant::tests::plan_one;
 
-    fn theirs(mutants: &[(&str, usize, &str, &str)]) -> Outcomes {
+    fn theirs(mutants: &[(&str, usize, &str, &str)]) -> serde_json::Result<Outcomes> {
         let outcome = |&(name, column, genre, summary): &(&str, usize, &str, &str)| {
             serde_json::json!({
                 "scenario": { "Mutant": {
@@ -243,7 +263,7 @@ mod tests {
         };
         let mut outcomes: Vec<_> = mutants.iter().map(outcome).collect();
         outcomes.push(serde_json::json!({ "scenario": "Baseline", "summary": "Success" }));
-        serde_json::from_value(serde_json::json!({ "outcomes": outcomes })).unwrap()
+        serde_json::from_value(serde_json::json!({ "outcomes": outcomes }))
     }
 
     #[test]
@@ -264,6 +284,7 @@ mod tests {
             (">", 20, "BinaryOperator", "MissedMutant"),
             ("stranger", 30, "UnaryOperator", "Unviable"),
         ]);
+        let outcomes = outcomes.unwrap();
         let (same, differences) = differences(&plan.mutants, &fates, outcomes);
         assert_eq!(same, 3);
         let told: Vec<String> =
@@ -278,5 +299,24 @@ mod tests {
                 "stranger: we say no such mutant, they say does not compile",
             ]
         );
+    }
+    #[test]
+    fn what_nobody_judges_is_not_judged_alike() {
+        let plan = plan_one("fn f() -> bool { a }");
+        let outcomes = theirs(&[("true", 18, "FnValue", "Failure")]).unwrap();
+        let (same, differences) = differences(&plan.mutants, &BTreeMap::new(), outcomes);
+        assert_eq!(same, 0);
+        let told: Vec<&str> = differences.iter().map(|one| &*one.told).collect();
+        let both = "we say not judged, they say not judged";
+        assert_eq!(told, [both, "we say not judged, they say no such mutant"]);
+    }
+
+    #[test]
+    fn words_that_are_not_known_are_refused() {
+        assert!(theirs(&[("x", 1, "FnValue", "Timeout")]).is_ok());
+        for (genre, summary) in [("NewGenre", "Timeout"), ("FnValue", "NewSummary")] {
+            let error = theirs(&[("x", 1, genre, summary)]).err().map(|error| error.to_string());
+            assert!(error.is_some_and(|error| error.contains("unknown variant `New")));
+        }
     }
 }
