@@ -11,7 +11,7 @@
 //!
 //! Invariants:
 //! * A declaration is about one mutant; `nth` tells which, where several are alike. One that is about
-//!   none is an error, so that none outlives its code.
+//!   none is an error, so that none outlives its code, and so is a second one about the same.
 //! * A declared mutant is still run, and an error if a test notices it: then the reason is wrong.
 
 use std::collections::BTreeMap;
@@ -25,6 +25,7 @@ use serde::Deserialize;
 
 use crate::exit::{Exit, Stop};
 use crate::mutant::Mutant;
+use crate::workspace::Workspace;
 
 /// Where the declarations are, from the root of the workspace.
 const PATH: &str = "mutants/equivalents.toml";
@@ -50,37 +51,56 @@ struct Declaration {
 /// The reasons, by the numbers of the mutants.
 pub(crate) type Equivalents = BTreeMap<u32, String>;
 
-/// Reads the declarations at the root of a workspace. Those about other packages than the mutants'
-/// are passed over.
+/// Reads the declarations at the root of a workspace. Those about files of other packages than the
+/// mutants' are passed over.
 ///
 /// # Errors
 ///
 /// [`Exit::CatalogueWrong`] with everything that does not fit.
-pub(crate) fn read(root: &Path, mutants: &[Mutant]) -> anyhow::Result<Equivalents> {
-    let text = match fs::read_to_string(root.join(PATH)) {
+pub(crate) fn read(
+    workspace: &Workspace,
+    packages: &[String],
+    mutants: &[Mutant],
+) -> anyhow::Result<Equivalents> {
+    let text = match fs::read_to_string(workspace.root.join(PATH)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Equivalents::new()),
         Err(error) => return Err(error).with_context(|| format!("cannot read {PATH}")),
     };
     let wrong = |what: String| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {what}"));
     let document: Document = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let there = |file: &Path| mutants.iter().any(|mutant| mutant.file == file);
-    let (mut equivalents, mut problems) = (Equivalents::new(), String::new());
-    for declaration in &document.equivalent {
-        let elsewhere = root.join(&declaration.file).is_file() && !there(&declaration.file);
-        match declaration.find(mutants) {
-            _ if elsewhere => {}
-            Ok(number) => {
-                equivalents.insert(number, declaration.reason.clone());
-            }
-            Err(problem) => {
-                let Declaration { file, function, from, to, .. } = declaration;
+    let elsewhere = |file: &Path| {
+        let member = workspace.member_of(file);
+        member.is_some_and(|member| !packages.contains(&member.name))
+            && workspace.root.join(file).is_file()
+    };
+    document.fit(mutants, elsewhere).map_err(|problems| wrong(problems).into())
+}
+
+impl Document {
+    /// The declarations with their mutants, but for those about files elsewhere; or all that does not
+    /// fit.
+    fn fit(
+        &self,
+        mutants: &[Mutant],
+        elsewhere: impl Fn(&Path) -> bool,
+    ) -> Result<Equivalents, String> {
+        let (mut equivalents, mut problems) = (Equivalents::new(), String::new());
+        for declaration in self.equivalent.iter().filter(|one| !elsewhere(&one.file)) {
+            let Declaration { file, function, from, to, reason, .. } = declaration;
+            let found = declaration.find(mutants).and_then(|number| {
+                match equivalents.insert(number, reason.clone()) {
+                    None => Ok(()),
+                    Some(_) => Err("it is declared twice".to_owned()),
+                }
+            });
+            if let Err(problem) = found {
                 let file = file.display();
                 let _ = write!(problems, "\n  {file}, {function}, {from} → {to}: {problem}");
             }
         }
+        if problems.is_empty() { Ok(equivalents) } else { Err(problems) }
     }
-    if problems.is_empty() { Ok(equivalents) } else { Err(wrong(problems).into()) }
 }
 
 impl Declaration {
@@ -112,7 +132,10 @@ impl Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::exit_of;
     use crate::mutant::tests::plan_one;
+    use crate::tree::tests::{Directory, put};
+    use crate::workspace::Member;
 
     const SOURCE: &str = "fn f() { g(a == b); g(a == b); g(c < d); }";
 
@@ -138,5 +161,48 @@ mod tests {
         assert!(find(&format!("{twice}nth = 0\n")).is_err());
         assert!(find(&declared("c < d -> c", "why")).unwrap_err().contains("no such mutant"));
         assert!(find(&declared("c < d -> c <= d", " ")).unwrap_err().contains("no reason"));
+    }
+    #[test]
+    fn what_fits_no_mutant_or_the_same_is_told_at_once() {
+        let fit = |toml: &str| {
+            let document: Document = toml::from_str(toml).unwrap();
+            document.fit(&plan_one(SOURCE).mutants, |file| file == Path::new("other/lib.rs"))
+        };
+        let one = declared("c < d -> c <= d", "why");
+        let elsewhere = one.replace("src/lib.rs", "other/lib.rs");
+        let alone = Equivalents::from([(6, "why".to_owned())]);
+        assert_eq!(fit(&format!("{one}{elsewhere}")), Ok(alone));
+        let empty = one.replace("src/lib.rs", "src/no_mutants.rs");
+        assert_eq!(
+            fit(&format!("{one}{one}{empty}")).unwrap_err(),
+            "\n  src/lib.rs, f, c < d → c <= d: it is declared twice\
+             \n  src/no_mutants.rs, f, c < d → c <= d: there is no such mutant"
+        );
+    }
+    #[test]
+    fn a_file_of_another_package_is_passed_over_and_one_of_none_is_not() {
+        let base = Directory::new("equivalents");
+        let member = |name: &str| Member {
+            name: name.to_owned(),
+            directory: name.into(),
+            roots: Vec::new(),
+        };
+        let workspace = Workspace {
+            root: base.0.clone(),
+            target_directory: base.0.join("target"),
+            members: vec![member("p"), member("other")],
+            default_members: Vec::new(),
+        };
+        put(base.0.join("other/lib.rs"), "");
+        let read = |file: &str| {
+            let declared = declared("c < d -> c <= d", "why").replace("src/lib.rs", file);
+            put(base.0.join(PATH), &declared);
+            let read = read(&workspace, &["p".to_owned()], &plan_one(SOURCE).mutants);
+            read.map_err(|error| exit_of(&error))
+        };
+        assert_eq!(read("other/lib.rs"), Ok(Equivalents::new()));
+        for file in ["other/gone.rs", "p/lib.rs", "lib.rs"] {
+            assert_eq!(read(file), Err(Exit::CatalogueWrong), "{file}");
+        }
     }
 }

@@ -87,7 +87,7 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> ExitCode {
     }
 }
 
-fn exit_of(error: &anyhow::Error) -> Exit {
+pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     let stop = error.chain().find_map(|cause| cause.downcast_ref::<Stop>());
     stop.map_or(Exit::Internal, |stop| stop.exit)
 }

@@ -52,7 +52,7 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
     let mut state = State::read(scratch.root());
     let packages = packages(&workspace, asked(options, &state.packages))?;
     let plan = Plan::of(&workspace, &packages)?;
-    let equivalents = equivalents::read(&workspace.root, &plan.mutants)?;
+    let equivalents = equivalents::read(&workspace, &packages, &plan.mutants)?;
     state.packages = packages.clone();
     let selected = select(&plan, options, &state)?;
     let interrupt = Interrupt::watch().context("cannot watch for signals")?;
@@ -108,8 +108,9 @@ fn named_checks(options: &MutateOptions) -> ProveOptions {
 /// Prints the mutants that the command line asks for.
 fn list(options: &MutateOptions, workspace: &Workspace) -> anyhow::Result<Exit> {
     let state = State::read(&Scratch::path(&workspace.target_directory));
-    let plan = Plan::of(workspace, &packages(workspace, asked(options, &state.packages))?)?;
-    equivalents::read(&workspace.root, &plan.mutants)?;
+    let packages = packages(workspace, asked(options, &state.packages))?;
+    let plan = Plan::of(workspace, &packages)?;
+    equivalents::read(workspace, &packages, &plan.mutants)?;
     survey::list(&select(&plan, options, &state)?, options.shared.json)?;
     Ok(Exit::Proved)
 }
@@ -199,7 +200,9 @@ impl<'a> Run<'a> {
         }
         let untried = selected.len() - findings.len();
         drop(self.progress);
-        if !self.options.shared.json {
+        if self.options.shared.json {
+            unsteady.iter().try_for_each(|test| survey::json_unsteady(test))?;
+        } else {
             survey::table(&findings, untried, &unsteady, started.elapsed())?;
         }
         // What was found before is worth its time all the same.
@@ -331,9 +334,10 @@ fn prey(mutant: &Mutant) -> Prey {
 /// The workspace of the last run, with what is known of it, and its mutants.
 fn last_run(manifest: Option<&Path>) -> anyhow::Result<(Workspace, State, Plan)> {
     let workspace = Workspace::find(manifest)?;
-    let state = State::read(&Scratch::path(&workspace.target_directory));
+    let mut state = State::read(&Scratch::path(&workspace.target_directory));
     // Those of the last run: their numbers are those of its records.
-    let plan = Plan::of(&workspace, &packages(&workspace, &state.packages)?)?;
+    state.packages = packages(&workspace, &state.packages)?;
+    let plan = Plan::of(&workspace, &state.packages)?;
     Ok((workspace, state, plan))
 }
 
@@ -349,7 +353,7 @@ fn show(options: &ShowOptions) -> anyhow::Result<Exit> {
         let message = format!("no mutant of the last run is named {}", options.id);
         return Err(Stop::new(Exit::NothingMatched, message).into());
     };
-    let equivalents = equivalents::read(&workspace.root, &plan.mutants)?;
+    let equivalents = equivalents::read(&workspace, &state.packages, &plan.mutants)?;
     let reached = reached(state.recorded.as_ref(), &plan, mutant);
     let equivalent = equivalents.get(&mutant.number).map(String::as_str);
     survey::show(

@@ -203,7 +203,19 @@ pub(crate) fn json(finding: &Finding<'_>) -> io::Result<()> {
     })
 }
 
-fn print(object: &FindingObject<'_>) -> io::Result<()> {
+#[derive(Serialize)]
+struct UnsteadyObject<'a> {
+    schema: u32,
+    test: &'a str,
+    verdict: &'static str,
+}
+
+/// Prints a test that did not always do the same as a JSON object.
+pub(crate) fn json_unsteady(test: &str) -> io::Result<()> {
+    print(&UnsteadyObject { schema: SCHEMA, test, verdict: "unsteady" })
+}
+
+fn print(object: &impl Serialize) -> io::Result<()> {
     let line = serde_json::to_string(object)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;

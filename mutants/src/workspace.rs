@@ -127,6 +127,12 @@ impl Workspace {
         self.members.iter().filter(|member| member.name != own_package())
     }
 
+    /// The member that a file belongs to, by its path from the root.
+    pub(crate) fn member_of(&self, file: &Path) -> Option<&Member> {
+        let around = self.members.iter().filter(|member| file.starts_with(&member.directory));
+        around.max_by_key(|member| member.directory.components().count())
+    }
+
     pub(crate) fn has_own_package(&self) -> bool {
         self.members.iter().any(|member| member.name == own_package())
     }
@@ -140,4 +146,29 @@ pub(crate) fn own_package() -> &'static str {
 /// The cargo that started this program, or the first in the path.
 pub(crate) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_belongs_to_the_innermost_member() {
+        let member = |name: &str, directory: &str| Member {
+            name: name.to_owned(),
+            directory: directory.into(),
+            roots: Vec::new(),
+        };
+        let workspace = Workspace {
+            root: PathBuf::new(),
+            target_directory: PathBuf::new(),
+            members: vec![member("root", ""), member("a", "a"), member("b", "a/b")],
+            default_members: Vec::new(),
+        };
+        let of = |file: &str| workspace.member_of(Path::new(file)).map(|member| &*member.name);
+        assert_eq!(
+            ["src/lib.rs", "a/src/lib.rs", "a/b/src/lib.rs", "ab/lib.rs"].map(of),
+            [Some("root"), Some("a"), Some("b"), Some("root")]
+        );
+    }
 }

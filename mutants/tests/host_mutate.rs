@@ -214,11 +214,11 @@ mod starts_cargo {
     }
 
     #[test]
-    fn a_declaration_about_nothing_is_told() {
-        let fixture = Fixture::new("stray");
-        let stray = fixture.run("mutate", &["--list"]);
-        assert_eq!(stray.code, Some(7), "{stray:?}");
-        assert!(stray.stderr.contains("there is no such mutant"), "{stray:?}");
+    fn the_declarations_of_this_repository_fit() {
+        let fixture = Fixture::new("red");
+        let arguments = ["--list", "--manifest-path=../../../Cargo.toml", "--package=mortmain"];
+        let listed = fixture.run("mutate", &arguments);
+        assert_eq!((listed.code, &*listed.stderr), (Some(0), ""));
     }
 
     #[test]
