@@ -31,7 +31,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
@@ -39,6 +38,7 @@ use anyhow::Context as _;
 use serde::Deserialize;
 
 use crate::checks::{self, Check, TargetKind};
+use crate::document::read_toml;
 use crate::edit::{self, Edit};
 use crate::exit::{Exit, Stop};
 use crate::workspace::Workspace;
@@ -94,7 +94,7 @@ struct EntryEdit {
 /// [`Exit::CatalogueWrong`] with everything that does not fit.
 pub(crate) fn plan(workspace: &Workspace, root: &Path) -> anyhow::Result<Vec<Removal>> {
     let sources = read_sources(workspace, root)?;
-    let entries = read_entries(root)?;
+    let entries = read_toml(root, PATH)?.unwrap_or_default();
     match plan_texts(&sources, entries) {
         Ok(removals) => Ok(removals),
         Err(problems) => {
@@ -136,16 +136,6 @@ pub(crate) fn read_sources(
         }
     }
     Ok(sources)
-}
-
-fn read_entries(root: &Path) -> anyhow::Result<BTreeMap<String, Entry>> {
-    let text = match fs::read_to_string(root.join(PATH)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {PATH}")),
-    };
-    toml::from_str(&text)
-        .map_err(|error| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {error}")).into())
 }
 
 /// The plan, from texts alone.

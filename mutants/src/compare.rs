@@ -14,12 +14,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use serde::Deserialize;
 
+use crate::document::read_toml;
 use crate::exit::{Exit, Stop};
 use crate::mutant::Mutant;
 use crate::operators::Operator;
@@ -155,7 +155,7 @@ pub(crate) fn compare(
     };
     let text = fs::read_to_string(&path).map_err(|error| cannot(&error))?;
     let outcomes: Outcomes = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
-    let declared = declared(root)?;
+    let declared: BTreeMap<String, String> = read_toml(root, PATH)?.unwrap_or_default();
     let (same, differences) = differences(mutants, &state.fates, outcomes);
     let mut out = anstream::stdout().lock();
     let mut wrong = 0;
@@ -178,15 +178,6 @@ pub(crate) fn compare(
         "{all} mutants: {same} judged alike, {declared} differ, {wrong} of it not as declared"
     )?;
     Ok(if wrong == 0 { Exit::Proved } else { Exit::CatalogueWrong })
-}
-
-fn declared(root: &Path) -> anyhow::Result<BTreeMap<String, String>> {
-    match fs::read_to_string(root.join(PATH)) {
-        Ok(text) => toml::from_str(&text)
-            .map_err(|error| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {error}")).into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-        Err(error) => Err(error).with_context(|| format!("cannot read {PATH}")),
-    }
 }
 
 /// How many are judged alike, and those that are not.

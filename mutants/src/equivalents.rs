@@ -16,14 +16,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use serde::Deserialize;
 
-use crate::exit::{Exit, Stop};
+use crate::document::{read_toml, wrong};
 use crate::mutant::Mutant;
 use crate::workspace::Workspace;
 
@@ -56,25 +53,19 @@ pub(crate) type Equivalents = BTreeMap<u32, String>;
 ///
 /// # Errors
 ///
-/// [`Exit::CatalogueWrong`] with everything that does not fit.
+/// [`Exit::CatalogueWrong`](crate::exit::Exit::CatalogueWrong) with everything that does not fit.
 pub(crate) fn read(
     workspace: &Workspace,
     packages: &[String],
     mutants: &[Mutant],
 ) -> anyhow::Result<Equivalents> {
-    let text = match fs::read_to_string(workspace.root.join(PATH)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Equivalents::new()),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {PATH}")),
-    };
-    let wrong = |what: String| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {what}"));
-    let document: Document = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let document: Document = read_toml(&workspace.root, PATH)?.unwrap_or_default();
     let elsewhere = |file: &Path| {
         let member = workspace.member_of(file);
         member.is_some_and(|member| !packages.contains(&member.name))
             && workspace.root.join(file).is_file()
     };
-    document.fit(mutants, elsewhere).map_err(|problems| wrong(problems).into())
+    document.fit(mutants, elsewhere).map_err(|problems| wrong(PATH, problems))
 }
 
 impl Document {
@@ -132,7 +123,7 @@ impl Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::exit_of;
+    use crate::exit::{Exit, exit_of};
     use crate::mutant::tests::plan_one;
     use crate::tree::tests::{Directory, put};
     use crate::workspace::Member;

@@ -10,12 +10,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::exit::{Exit, Stop};
+use crate::document::{read_toml, wrong};
 use crate::run::Killer;
 
 const PATH: &str = "mutants/killed-by.toml";
@@ -54,19 +53,12 @@ pub(crate) type KilledBy = BTreeMap<String, Named>;
 ///
 /// # Errors
 ///
-/// [`Exit::CatalogueWrong`] when it cannot be understood.
+/// [`Exit::CatalogueWrong`](crate::exit::Exit::CatalogueWrong) when it cannot be understood.
 pub(crate) fn read(root: &Path) -> anyhow::Result<KilledBy> {
-    let text = match fs::read_to_string(root.join(PATH)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(KilledBy::new()),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {PATH}")),
-    };
-    let wrong = |what: String| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {what}"));
-    let entries: BTreeMap<String, String> =
-        toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let entries: BTreeMap<String, String> = read_toml(root, PATH)?.unwrap_or_default();
     let named = entries.into_iter().map(|(id, text)| match Named::parse(&text) {
         Some(named) => Ok((id, named)),
-        None => Err(wrong(format!("{id}: give package, test binary and test")).into()),
+        None => Err(wrong(PATH, format_args!("{id}: give package, test binary and test"))),
     });
     named.collect()
 }

@@ -36,6 +36,7 @@ mod checks;
 mod cli;
 mod compare;
 mod confine;
+mod document;
 mod edit;
 mod equivalents;
 mod exit;

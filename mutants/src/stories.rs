@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::builder::BinaryId;
 use crate::checks::rule_of;
+use crate::document::read_toml;
 use crate::exit::{Exit, Stop};
 use crate::report::SCHEMA;
 use crate::suite::Suite;
@@ -66,13 +67,7 @@ pub(crate) fn among(suites: &[Suite], root: &Path) -> anyhow::Result<Vec<Story>>
         for test in &suite.tests {
             let Some(name) = test.strip_prefix("host::") else { continue };
             let file = format!("{DIRECTORY}/{name}.toml");
-            let text = match fs::read_to_string(root.join(&file)) {
-                Ok(text) => text,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error).with_context(|| format!("cannot read {file}")),
-            };
-            let wrong = |error| Stop::new(Exit::CatalogueWrong, format!("{file}: {error}"));
-            let Head { rules } = toml::from_str(&text).map_err(wrong)?;
+            let Some(Head { rules }) = read_toml(root, &file)? else { continue };
             let (name, test) = (name.to_owned(), test.clone());
             stories.push(Story { name, test, binary: suite.binary.clone(), rules });
         }
@@ -118,12 +113,7 @@ pub(crate) fn remembered<'a>(shown: &'a Shown, story: &Story, rule: &str) -> Opt
 ///
 /// [`Exit::CatalogueWrong`] when it cannot be understood.
 pub(crate) fn read(root: &Path) -> anyhow::Result<Shown> {
-    match fs::read_to_string(root.join(PATH)) {
-        Ok(text) => toml::from_str(&text)
-            .map_err(|error| Stop::new(Exit::CatalogueWrong, format!("{PATH}: {error}")).into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Shown::new()),
-        Err(error) => Err(error).with_context(|| format!("cannot read {PATH}")),
-    }
+    Ok(read_toml(root, PATH)?.unwrap_or_default())
 }
 
 /// Writes it below the root of a workspace.
