@@ -66,7 +66,7 @@ pub(crate) fn find(source: &str) -> anyhow::Result<(Vec<Check>, Vec<Malformed>)>
         return Ok((Vec::new(), Vec::new()));
     }
     let base = code_start(source);
-    let stream = TokenStream::from_str(&source[base..]).map_err(|error| anyhow!("{error}"))?;
+    let stream = lex(source, base)?;
     let mut tokens = Vec::new();
     flatten(stream.clone(), base, &mut tokens);
     let file: syn::File = syn::parse2(stream).context("cannot parse")?;
@@ -91,9 +91,23 @@ pub(crate) fn find(source: &str) -> anyhow::Result<(Vec<Check>, Vec<Malformed>)>
     Ok((checks, malformed))
 }
 
+/// A source file as the compiler reads it, and where its code begins, from which its spans count.
+///
+/// # Errors
+///
+/// When the text is not Rust.
+pub(crate) fn parse(source: &str) -> anyhow::Result<(syn::File, usize)> {
+    let base = code_start(source);
+    Ok((syn::parse2(lex(source, base)?).context("cannot parse")?, base))
+}
+
+fn lex(source: &str, base: usize) -> anyhow::Result<TokenStream> {
+    TokenStream::from_str(&source[base..]).map_err(|error| anyhow!("{error}"))
+}
+
 /// Where the code begins: after a byte order mark or an interpreter line, which the
 /// lexer does not take.
-pub(crate) fn code_start(source: &str) -> usize {
+fn code_start(source: &str) -> usize {
     const BOM: &str = "\u{feff}";
     let bom = if source.starts_with(BOM) { BOM.len() } else { 0 };
     let rest = &source[bom..];

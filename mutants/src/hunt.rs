@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::progress::Progress;
 use crate::record::Ordered;
-use crate::run::{Alone, Killer};
+use crate::run::{Alone, Killer, limit};
 use crate::runtime::Mode;
 use crate::state::{Fate, Hang, TestRecord};
 use crate::suite::Suite;
@@ -22,6 +22,9 @@ use crate::suite::Suite;
 const ROUNDS_FACTOR: u64 = 200;
 /// … and so much more.
 const ROUNDS_SPARE: u64 = 100_000;
+
+/// What one test has to spare.
+const SPARE: Duration = Duration::from_secs(4);
 
 /// What is hunted.
 #[derive(Clone, Debug)]
@@ -160,7 +163,8 @@ impl<'a> Hunter<'a> {
 
     fn ask(&mut self, index: usize, number: u32) -> anyhow::Result<Said> {
         let test = &self.tests[index];
-        let limit = limit(Duration::from_secs_f64(test.seconds), self.rules.timeout);
+        let usual = Duration::from_secs_f64(test.seconds);
+        let limit = limit(usual, SPARE, self.rules.timeout);
         match self.run(index, Mode::Active(number), limit)? {
             (Alone::Passed(_), _) => Ok(Said::Passed),
             (Alone::Interrupted, _) => Ok(Said::Interrupted),
@@ -246,25 +250,5 @@ impl<'a> Hunter<'a> {
         };
         let (alone, heard) = self.ordered.run(&suite, test, mode, rounds_max, limit)?;
         Ok((alone, heard.guarded))
-    }
-}
-
-/// The limit for a test that usually takes `usual`: ten times that and four seconds, but no more
-/// than the user allows, and never less than twice what it takes.
-fn limit(usual: Duration, timeout: Duration) -> Duration {
-    let generous = usual.saturating_mul(10) + Duration::from_secs(4);
-    generous.min(timeout).max(usual.saturating_mul(2))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_follow_the_measured_time() {
-        let seconds = Duration::from_secs;
-        assert_eq!(limit(seconds(1), seconds(120)), seconds(14));
-        assert_eq!(limit(seconds(30), seconds(120)), seconds(120));
-        assert_eq!(limit(seconds(100), seconds(120)), seconds(200));
     }
 }

@@ -22,13 +22,10 @@ mod visit;
 
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr as _;
 
-use anyhow::{Context as _, anyhow};
-use proc_macro2::TokenStream;
 use serde::Serialize;
 
-use crate::checks::code_start;
+use crate::checks;
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -129,9 +126,7 @@ pub(crate) struct Found {
 ///
 /// When the text is not Rust.
 pub(crate) fn find(source: &str) -> anyhow::Result<Found> {
-    let base = code_start(source);
-    let stream = TokenStream::from_str(&source[base..]).map_err(|error| anyhow!("{error}"))?;
-    let file: syn::File = syn::parse2(stream).context("cannot parse")?;
+    let (file, base) = checks::parse(source)?;
     Ok(visit::visit(&file, source, base))
 }
 

@@ -75,16 +75,10 @@ pub(crate) struct Outcome<'a> {
     pub(crate) took: Duration,
 }
 
-/// The exit code of a run: a finding weighs more than something undecided.
+/// The exit code of a run.
 pub(crate) fn exit(outcomes: &[Outcome<'_>], untried: usize) -> Exit {
-    let codes: Vec<Exit> = outcomes.iter().map(|outcome| outcome.verdict.exit()).collect();
-    if codes.contains(&Exit::NotProved) {
-        Exit::NotProved
-    } else if untried > 0 || codes.contains(&Exit::Undecided) {
-        Exit::Undecided
-    } else {
-        Exit::Proved
-    }
+    let begin = if untried > 0 { Exit::Undecided } else { Exit::Proved };
+    outcomes.iter().fold(begin, |exit, outcome| exit.and(outcome.verdict.exit()))
 }
 
 /// Prints the table of a run and its summary.
@@ -194,7 +188,7 @@ struct OutcomeObject<'a> {
     verdict: &'static str,
     seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    killer: Option<KillerObject<'a>>,
+    killer: Option<&'a Killer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     passed: Option<BTreeMap<&'static str, usize>>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -203,16 +197,6 @@ struct OutcomeObject<'a> {
     hung: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct KillerObject<'a> {
-    test: &'a str,
-    package: &'a str,
-    binary: &'a str,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<&'a str>,
 }
 
 /// Prints a check with its verdict as a JSON object.
@@ -227,15 +211,7 @@ pub(crate) fn json(outcome: &Outcome<'_>) -> io::Result<()> {
         reason: None,
     };
     match &outcome.verdict {
-        Verdict::Proved(killer) => {
-            object.killer = Some(KillerObject {
-                test: &killer.test,
-                package: &killer.package,
-                binary: &killer.binary,
-                kind: killer.kind.name(),
-                failure: killer.failure.as_deref(),
-            });
-        }
+        Verdict::Proved(killer) => object.killer = Some(killer),
         Verdict::NotProved { passed, unsteady } => {
             let passed = passed.iter().map(|(kind, count)| (kind.name(), *count));
             object.passed = Some(passed.collect());
@@ -260,7 +236,12 @@ fn print_object(removal: &Removal, outcome: Option<OutcomeObject<'_>>) -> io::Re
         removal: removal.how.to_string(),
         outcome,
     };
-    let line = serde_json::to_string(&object)?;
+    print_line(&object)
+}
+
+/// Prints a JSON object, in a line.
+pub(crate) fn print_line(object: &impl Serialize) -> io::Result<()> {
+    let line = serde_json::to_string(object)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
     out.flush()

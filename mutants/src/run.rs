@@ -34,6 +34,9 @@ const UNSTEADY_MAX: usize = 3;
 /// How many tests of a suite may reach their limit before the rest is left alone.
 const HUNG_MAX: usize = 2;
 
+/// What a suite has to spare.
+const SPARE: Duration = Duration::from_secs(10);
+
 /// A test that notices a removal, or another change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Killer {
@@ -42,6 +45,7 @@ pub(crate) struct Killer {
     pub(crate) binary: String,
     pub(crate) kind: Kind,
     /// Where and with what words it failed, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
 }
 
@@ -172,7 +176,7 @@ impl Runner<'_> {
         suite: &Suite,
         usual: Duration,
     ) -> anyhow::Result<Answer> {
-        let limit = limit(usual, self.timeout);
+        let limit = limit(usual, SPARE, self.timeout);
         let mut tests = suite.tests.clone();
         let (mut unsteady, mut hung) = (Vec::new(), Vec::new());
         while !tests.is_empty() && unsteady.len() < UNSTEADY_MAX && hung.len() < HUNG_MAX {
@@ -365,11 +369,11 @@ pub(crate) enum Alone {
     Interrupted,
 }
 
-/// The limit for a run that usually takes `usual`: ten times that and ten seconds,
+/// The limit for a run that usually takes `usual`: ten times that and something to spare,
 /// for a loaded machine, but no more than the user allows and never less than twice
 /// what it takes.
-fn limit(usual: Duration, timeout: Duration) -> Duration {
-    let generous = usual.saturating_mul(10) + Duration::from_secs(10);
+pub(crate) fn limit(usual: Duration, spare: Duration, timeout: Duration) -> Duration {
+    let generous = usual.saturating_mul(10) + spare;
     generous.min(timeout).max(usual.saturating_mul(2))
 }
 
@@ -442,6 +446,8 @@ mod tests {
     #[test]
     fn limits_grow_with_the_usual_time_and_have_bounds() {
         let seconds = Duration::from_secs;
+        assert_eq!(limit(seconds(1), seconds(4), seconds(120)), seconds(14));
+        let limit = |usual, timeout| limit(usual, seconds(10), timeout);
         assert_eq!(limit(seconds(1), seconds(120)), seconds(20));
         assert_eq!(limit(seconds(30), seconds(120)), seconds(120));
         assert_eq!(limit(seconds(100), seconds(120)), seconds(200));

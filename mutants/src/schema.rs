@@ -23,15 +23,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::str::FromStr as _;
 
 use anyhow::{Context as _, anyhow};
-use proc_macro2::TokenStream;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
 use crate::catalogue::Removal;
-use crate::checks::code_start;
+use crate::checks;
 use crate::edit::{self, Edit};
 use crate::runtime::{self, MODULE};
 
@@ -230,9 +228,7 @@ struct Bodies {
 
 impl Bodies {
     fn of(source: &str) -> anyhow::Result<Bodies> {
-        let base = code_start(source);
-        let stream = TokenStream::from_str(&source[base..]).map_err(|error| anyhow!("{error}"))?;
-        let file: syn::File = syn::parse2(stream)?;
+        let (file, base) = checks::parse(source)?;
         let mut bodies = Bodies { base, found: Vec::new() };
         bodies.visit_file(&file);
         Ok(bodies)

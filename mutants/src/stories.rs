@@ -25,7 +25,7 @@ use crate::builder::BinaryId;
 use crate::checks::rule_of;
 use crate::document::read_toml;
 use crate::exit::{Exit, Stop};
-use crate::report::SCHEMA;
+use crate::report::{SCHEMA, print_line};
 use crate::suite::Suite;
 
 /// Where the files of the stories are, from the root of the workspace.
@@ -272,6 +272,10 @@ struct StoryObject<'a> {
 
 /// Prints what was found out as a JSON object.
 pub(crate) fn json(outcome: &Outcome) -> io::Result<()> {
+    print_line(&object(outcome))
+}
+
+fn object(outcome: &Outcome) -> StoryObject<'_> {
     let Outcome { story, rule, found } = outcome;
     let mut object = StoryObject {
         schema: SCHEMA,
@@ -288,10 +292,7 @@ pub(crate) fn json(outcome: &Outcome) -> io::Result<()> {
         Found::TimedOut(hung) => object.hangs_without = hung,
         Found::Interrupted => {}
     }
-    let line = serde_json::to_string(&object)?;
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
+    object
 }
 
 #[cfg(test)]
@@ -373,5 +374,19 @@ mod tests {
         assert_eq!(selected(&[], &[], &Shown::new()).unwrap(), 0);
         let told = selected(&[], &[], &shown).unwrap_err().to_string();
         assert_eq!(told, "there is no story, and mutants/stories.toml names 1");
+    }
+    #[test]
+    fn what_holds_and_what_hangs_is_told_in_json() {
+        let told = |found| serde_json::to_string(&object(&outcome("a", found))).unwrap();
+        let checks = || vec!["l1-x".to_owned()];
+        let begin = r#"{"schema":1,"story":"a","rule":"l1","verdict""#;
+        assert_eq!(
+            told(Found::NotShown(checks())),
+            format!(r#"{begin}:"not shown","holds_without":["l1-x"]}}"#)
+        );
+        assert_eq!(
+            told(Found::TimedOut(checks())),
+            format!(r#"{begin}:"timeout","hangs_without":["l1-x"]}}"#)
+        );
     }
 }

@@ -12,10 +12,8 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::mutant::{Mutant, difference};
+use crate::report::{SCHEMA, print_line};
 use crate::state::{Fate, TestRecord};
-
-/// The version of the JSON objects.
-const SCHEMA: u32 = 1;
 
 /// How many tests are named where there are many.
 const NAMED: usize = 3;
@@ -192,7 +190,7 @@ struct FindingObject<'a> {
 
 /// Prints a mutant with what became of it as a JSON object.
 pub(crate) fn json(finding: &Finding<'_>) -> io::Result<()> {
-    print(&FindingObject {
+    print_line(&FindingObject {
         schema: SCHEMA,
         mutant: finding.mutant,
         fate: Some(&finding.fate),
@@ -212,22 +210,14 @@ struct UnsteadyObject<'a> {
 
 /// Prints a test that did not always do the same as a JSON object.
 pub(crate) fn json_unsteady(test: &str) -> io::Result<()> {
-    print(&UnsteadyObject { schema: SCHEMA, test, verdict: "unsteady" })
-}
-
-fn print(object: &impl Serialize) -> io::Result<()> {
-    let line = serde_json::to_string(object)?;
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
+    print_line(&UnsteadyObject { schema: SCHEMA, test, verdict: "unsteady" })
 }
 
 /// Prints mutants without running anything.
 pub(crate) fn list(mutants: &[&Mutant], as_json: bool) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    for mutant in mutants {
+    mutants.iter().try_for_each(|mutant| {
         if as_json {
-            let object = FindingObject {
+            print_line(&FindingObject {
                 schema: SCHEMA,
                 mutant,
                 fate: None,
@@ -235,13 +225,11 @@ pub(crate) fn list(mutants: &[&Mutant], as_json: bool) -> io::Result<()> {
                 reached_by: &[],
                 out_of_date: false,
                 seconds: None,
-            };
-            writeln!(out, "{}", serde_json::to_string(&object)?)?;
+            })
         } else {
-            writeln!(out, "{}", line(mutant))?;
+            writeln!(anstream::stdout(), "{}", line(mutant))
         }
-    }
-    Ok(())
+    })
 }
 
 /// Prints all that is known of a mutant; of its tests nothing, if they were recorded with others.
@@ -257,7 +245,7 @@ pub(crate) fn show(
     let names: Vec<String> = tests.iter().map(|test| test.name()).collect();
     if as_json {
         let (schema, reached_by) = (SCHEMA, &*names);
-        return print(&FindingObject {
+        return print_line(&FindingObject {
             schema,
             mutant,
             fate,
