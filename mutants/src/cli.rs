@@ -12,11 +12,11 @@ use crate::suite::Kind;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-   0  every check that was asked for is proved
-   1  a check is not proved
+   0  every check that was asked for is proved, and every rule of a story shown
+   1  a check is not proved, or a rule of a story not shown
    2  wrong usage
    3  not decided: a time-out or an interruption
-   4  no check, or no test, matched
+   4  no check, no story, or no test, matched
    5  the unchanged workspace does not pass its tests
    7  comments and catalogue do not fit together
   70  internal error
@@ -30,7 +30,7 @@ Exit codes:
    3  not decided: an interruption, or tests too slow for their limits
    4  no mutant, or no test, matched
    5  the unchanged workspace does not pass its tests
-   7  a declared equivalent is none
+   7  a declared equivalent is none, or the declarations fit no mutants
   70  internal error
   77  the platform cannot confine the tests, so none was run";
 
@@ -48,7 +48,8 @@ pub(crate) enum Command {
     #[command(after_help = EXIT_CODES)]
     Ablate(AblateOptions),
     /// Put all removals into one build, switch on each in turn, and run the test that noticed the
-    /// last time; look for another where it does not
+    /// last time; look for another where it does not. Let each story fail for the rules that it
+    /// protects
     #[command(after_help = EXIT_CODES)]
     Prove(ProveOptions),
     /// Change a package as a careless hand would, one place at a time, and look for tests that notice
@@ -76,7 +77,8 @@ pub(crate) struct AblateOptions {
     #[arg(long, help_heading = "Selection")]
     pub(crate) list: bool,
 
-    /// Stop at the first check that is not proved; without it all are tried
+    /// Stop at the first check that is not proved, or rule of a story that is not shown; without it
+    /// all are tried
     #[arg(long, help_heading = "Execution")]
     pub(crate) fail_fast: bool,
 
@@ -99,8 +101,8 @@ pub(crate) struct Shared {
     #[arg(long = "binary", value_name = "NAME", help_heading = "Selection")]
     pub(crate) binaries: Vec<String>,
 
-    /// Longest time for one run of tests; quick ones get less, ten times what they took
-    /// unchanged and ten seconds
+    /// Longest time for one run of tests; quick ones get less, about ten times what they took
+    /// unchanged, and slow ones of a search twice that
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = parse_duration, help_heading = "Execution")]
     pub(crate) timeout: Duration,
 
@@ -150,7 +152,8 @@ pub(crate) struct MutateOptions {
     #[arg(long = "rule", value_name = "RULE", conflicts_with_all = OF_OPERATORS, help_heading = "Selection")]
     pub(crate) rules: Vec<String>,
 
-    /// Mutate this package; may be given more than once [default: as cargo's]
+    /// Mutate this package; may be given more than once [default: as cargo's; with --missed,
+    /// those of the last run]
     #[arg(short, long = "package", value_name = "NAME", help_heading = "Selection")]
     pub(crate) packages: Vec<String>,
 

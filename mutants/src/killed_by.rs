@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It is a memory and decides nothing: a test that is named there has to fail again, and where it
-//! does not, all are asked. But it is committed, so that a change of what proves a rule is seen.
+//! does not, others are asked. But it is committed, so that a change of what proves a rule is seen.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -16,18 +16,19 @@
 //! notice are declared (`equivalents`).
 //!
 //! Invariants:
-//! * The source tree is only read. Everything is written below `ablate/` in the
-//!   target directory.
+//! * The source tree is only read, but for the two files that `prove --bless` writes in `mutants/`.
+//!   Everything else is written below `ablate/` in the target directory.
 //! * No test of a mutated build runs unconfined (`confine`): a program that deletes
 //!   directories and has lost a safety check is dangerous. Where there is no
 //!   confinement, nothing runs.
 //! * Nothing outlives the command, however it ends.
-//! * A check counts as proved only if a test fails twice with the removal and
-//!   passed without it. A time-out and a build that fails prove nothing.
+//! * A check counts as proved, and a rule of a story as shown, only if a test fails twice with the
+//!   removal and passed without it. A time-out and a build that fails prove nothing. A mutant of an
+//!   operator is noticed already by one failure, or by a test that does not end because of it.
 //! * Nothing is added to the product's sources or manifests, and stable Rust is enough.
 //!
-//! What it deliberately does not do: it runs no examples of the documentation, and it does not
-//! know which of its findings matter.
+//! What it deliberately does not do: it runs no examples of the documentation, it neither changes
+//! nor tests itself, and it does not know which of its findings matter.
 
 mod ablate;
 mod builder;

@@ -1,8 +1,9 @@
 //! The mutants of some packages: every change that an operator would make, with a name that stays.
 //!
 //! A mutant is told by file, function and change, and by its number among those that are alike; its
-//! *id* is a hash of these. So a line that moves, and a change elsewhere, leave the id what it was.
-//! Its *number* is its place in the list, by which it is switched on.
+//! *id* is a hash of these. So a line that moves, and a change in another function, leave the id what
+//! it was. Its *number* is its place in the list, by which it is switched on; it stays only as long as
+//! the list does.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,10 +37,10 @@ pub(crate) struct Mutant {
 /// The mutants of some packages, with the files that they are in.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// In the order of files and places; the first has the number 1.
+    /// In the order of packages, files and places; the first has the number 1.
     pub(crate) mutants: Vec<Mutant>,
     pub(crate) files: BTreeMap<PathBuf, PlannedFile>,
-    /// The root files of the crates that get the module, and the packages that they are of.
+    /// The root files of the crates, which get the module.
     pub(crate) roots: Vec<PathBuf>,
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct PlannedFile {
 }
 
 impl Plan {
-    /// Finds the mutants of the members in a copy of the workspace.
+    /// Finds the mutants of the packages in a workspace.
     ///
     /// # Errors
     ///

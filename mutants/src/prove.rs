@@ -1,11 +1,12 @@
 //! The command `prove`: all removals in one build, and for each a test that fails because of it.
 //!
 //! Order of work: plan, render all removals behind switches, build, and take those that the compiler
-//! refuses apart; then for each check switch it on and run the test that noticed the last time. It
-//! has to fail with the check gone, to pass with it there, and to fail with it gone once more. Where
-//! it does not, every test is recorded (`record`), and those are searched that come by the removal.
-//! What no switch can express gets a build of its own, and there all suites are searched.
-//! In the same build the stories are told without the checks that they say they protect ([`tell`]).
+//! refuses apart; then for each check switch its removal on and run the test that noticed the last
+//! time. It has to pass with all checks in place, which is seen once for each test, and to fail twice
+//! without the one. Where it does not, the tests that were selected are recorded (`record`), and those
+//! are searched that come by the removal. In the same build the stories are told without the checks
+//! that they say they protect ([`tell`]). What no switch can express gets a build of its own; there
+//! all suites are searched where the test of the last time does not fail.
 
 mod tell;
 
@@ -305,11 +306,11 @@ impl Prover<'_> {
         Some((named, suite))
     }
 
-    /// Asks one test: it has to fail, to pass with the check in place, and to fail again. Nothing if
-    /// it does otherwise.
+    /// Asks one test: it has to pass with all checks in place, and to fail twice without the one.
+    /// Nothing if it does otherwise.
     ///
-    /// Without the check it may wait for what never comes, as long as the machine might need. With the
-    /// check in place it shows how long it needs, and gets little more.
+    /// Without the check it may wait for what never comes, as long as a loaded machine might need.
+    /// With all of them it shows how long it needs, and at first it may wait for little more.
     fn ask(&mut self, question: Question<'_>) -> anyhow::Result<Option<Verdict>> {
         let usual = match self.usual(question)? {
             Ok(usual) => usual,

@@ -13,7 +13,7 @@
 //! * With no removal active the program does what the unchanged one does.
 //! * What a switch cannot express is named, never left out: an edit outside of the body of a
 //!   function, in a `const fn`, or in a function inside another that is changed. It gets a build of
-//!   its own.
+//!   its own, and so does what the compiler refuses.
 //!
 //! What it deliberately does not know: types. The compiler says which bodies cannot stand beside the
 //! unchanged one (two closures behind one `impl Trait`, say), and [`Schema::blame`] finds them by the
@@ -38,7 +38,7 @@ use crate::runtime::{self, MODULE};
 pub(crate) struct Schema {
     /// Each file that changes, with its whole text.
     pub(crate) files: BTreeMap<PathBuf, String>,
-    /// The lines, from 1, of each copy of a body, and whose it is; `None` for the unchanged.
+    /// The copies of bodies in each file that changes, the unchanged ones as well.
     copies: BTreeMap<PathBuf, Vec<Copy>>,
     /// The removals that need a build of their own, by their places in the plan.
     pub(crate) apart: BTreeSet<usize>,
@@ -52,8 +52,9 @@ type Changed = BTreeMap<Body, Vec<(usize, Vec<Edit>)>>;
 
 #[derive(Clone, Debug)]
 struct Copy {
+    /// From 1.
     lines: Range<usize>,
-    /// Those whose function this is, or whose copy.
+    /// That whose copy it is; of an unchanged body, all that change it.
     removals: Vec<usize>,
 }
 

@@ -1,9 +1,13 @@
 //! What one run of `mutate` leaves for the next: what the compiler refused, which test comes by which
 //! mutant, and what became of each.
 //!
-//! Invariant: it saves time and decides nothing. Each part is kept under a hash of all that it
-//! depends on, and is made anew when that differs; a file that cannot be read counts as none. Only
-//! the fates are remembered beyond that, by the names of the mutants, for `--missed` and `show`.
+//! Invariant: what it knows of the compiler and the tests saves time and decides nothing. Both parts
+//! are kept under a hash of the workspace and its mutants, and are made anew when that differs; a file
+//! that cannot be read counts as none. Beyond that only the fates are remembered, by the names of the
+//! mutants, and the packages that they are of: for `--missed`, `show` and `compare`.
+//!
+//! What it deliberately does not know: whether the compiler itself is another. Cargo does, and what
+//! it then refuses is dropped as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,8 +1,8 @@
 //! Stories: host tests that say in a file which rules they protect, and for which that is shown.
 //!
 //! A test `host::NAME` with a file that name in `scenarios/` is a story; the file's `rules` are those that
-//! it protects. For each of them it has to fail without one of the rule's checks. Which one that
-//! was the last time stands in `mutants/stories.toml`:
+//! it protects. For each of them it has to fail, twice, without one of the rule's checks, and to hold
+//! with all of them. Which one that was the last time stands in `mutants/stories.toml`:
 //!
 //! ```toml
 //! "owners/zombie" = ["l2-zombie", "l4-own-process"]

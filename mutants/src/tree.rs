@@ -1,20 +1,21 @@
-//! The copy of the workspace in which checks are removed.
+//! The copies of the workspace in which checks are removed and operators changed.
 //!
 //! Layout, below the target directory of the workspace:
 //!
 //! ```text
 //! ablate/lock      held while a run uses the rest, and a CACHEDIR.TAG beside it
-//! ablate/tree/     the copy
+//! ablate/tree/     the copy in which checks are removed
 //! ablate/switched/ another, with every operator's changes behind switches
-//! ablate/target/   what is built from it
-//! ablate/log/      a file for each check: what the compiler and the tests printed
+//! ablate/target/   what is built from both
+//! ablate/log/      what the compiler and the tests printed in this run, by check and by story
+//! ablate/mutate.json  what `mutate` remembers
 //! ablate/building  there while a build runs
 //! ablate/active    what is switched on, for programs that are started without their environment
 //! ```
 //!
 //! Invariants:
-//! * After [`Scratch::synchronise`] the copy is equal to the source, whatever a killed
-//!   run has left in it. Files that are equal keep their time of change, so that cargo
+//! * After [`Scratch::synchronise`] the copy is equal to the source, but for what is left out, and
+//!   whatever a killed run has left in it. Files that are equal keep their time of change, so that cargo
 //!   builds again only what differs.
 //! * A removal is undone when its [`Applied`] ends, also by a panic.
 //! * Nothing is switched on when a run begins, and when it has ended.
