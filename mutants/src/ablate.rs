@@ -318,7 +318,7 @@ impl Run<'_> {
         Ok(if all_hung.is_empty() {
             Verdict::NotProved { passed, unsteady: all_unsteady }
         } else {
-            Verdict::TimedOut(all_hung)
+            Verdict::TimedOut { hung: all_hung, unsteady: all_unsteady }
         })
     }
 

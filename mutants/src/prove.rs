@@ -424,8 +424,8 @@ impl Prover<'_> {
                 // OK because it is caught by one at least.
                 killers.into_iter().next().map_or(Verdict::Interrupted, Verdict::Proved)
             }
-            Some(Fate::Hung { test, .. }) => Verdict::TimedOut(vec![test]),
-            Some(Fate::Undecided { tests }) => Verdict::TimedOut(tests),
+            Some(Fate::Hung { test, .. }) => Verdict::TimedOut { hung: vec![test], unsteady },
+            Some(Fate::Undecided { tests }) => Verdict::TimedOut { hung: tests, unsteady },
             Some(_) => {
                 let mut passed = BTreeMap::new();
                 for test in records.iter().filter(|test| test.reached.contains(&number)) {

@@ -32,8 +32,8 @@ pub(crate) enum Verdict {
     NotProved { passed: BTreeMap<Kind, usize>, unsteady: Vec<String> },
     /// The compiler notices, or the removal is none.
     DoesNotCompile(String),
-    /// No test fails, but these do not end.
-    TimedOut(Vec<String>),
+    /// No test fails, but some do not end. Those that failed once and passed alone are named, too.
+    TimedOut { hung: Vec<String>, unsteady: Vec<String> },
     /// The run was stopped before anything was found out.
     Interrupted,
 }
@@ -45,8 +45,16 @@ impl Verdict {
             Verdict::Proved(_) => "proved",
             Verdict::NotProved { .. } => "not proved",
             Verdict::DoesNotCompile(_) => "does not compile",
-            Verdict::TimedOut(_) => "timeout",
+            Verdict::TimedOut { .. } => "timeout",
             Verdict::Interrupted => "interrupted",
+        }
+    }
+
+    /// The tests that failed once and passed alone.
+    fn unsteady(&self) -> &[String] {
+        match self {
+            Verdict::NotProved { unsteady, .. } | Verdict::TimedOut { unsteady, .. } => unsteady,
+            Verdict::Proved(_) | Verdict::DoesNotCompile(_) | Verdict::Interrupted => &[],
         }
     }
 
@@ -54,7 +62,7 @@ impl Verdict {
         match self {
             Verdict::Proved(_) => GOOD,
             Verdict::NotProved { .. } | Verdict::DoesNotCompile(_) => BAD,
-            Verdict::TimedOut(_) | Verdict::Interrupted => OPEN,
+            Verdict::TimedOut { .. } | Verdict::Interrupted => OPEN,
         }
     }
 
@@ -62,7 +70,7 @@ impl Verdict {
         match self {
             Verdict::Proved(_) => Exit::Proved,
             Verdict::NotProved { .. } | Verdict::DoesNotCompile(_) => Exit::NotProved,
-            Verdict::TimedOut(_) | Verdict::Interrupted => Exit::Undecided,
+            Verdict::TimedOut { .. } | Verdict::Interrupted => Exit::Undecided,
         }
     }
 }
@@ -93,20 +101,20 @@ pub(crate) fn table(outcomes: &[Outcome<'_>], untried: usize, took: Duration) ->
         let place = format_args!("{}:{}", removal.file.display(), check.line);
         match verdict {
             Verdict::Proved(killer) => writeln!(out, "{style}→{style:#} {}", Told(killer))?,
-            Verdict::NotProved { passed, unsteady } => {
+            Verdict::NotProved { passed, .. } => {
                 writeln!(out, "{style}NOT PROVED{style:#}  {place}, passed: {}", Counts(passed))?;
-                if !unsteady.is_empty() {
-                    let names = unsteady.join(", ");
-                    writeln!(out, "{:width$}      failed once and passed alone: {names}", "")?;
-                }
             }
             Verdict::DoesNotCompile(reason) => {
                 writeln!(out, "{style}does not compile{style:#}  {reason}")?;
             }
-            Verdict::TimedOut(tests) => {
-                writeln!(out, "{style}timeout{style:#}  {place}, in {}", tests.join(", "))?;
+            Verdict::TimedOut { hung, .. } => {
+                writeln!(out, "{style}timeout{style:#}  {place}, in {}", hung.join(", "))?;
             }
             Verdict::Interrupted => writeln!(out, "{style}interrupted{style:#}")?,
+        }
+        let unsteady = verdict.unsteady().join(", ");
+        if !unsteady.is_empty() {
+            writeln!(out, "{:width$}      failed once and passed alone: {unsteady}", "")?;
         }
     }
     if !outcomes.is_empty() {
@@ -201,27 +209,30 @@ struct OutcomeObject<'a> {
 
 /// Prints a check with its verdict as a JSON object.
 pub(crate) fn json(outcome: &Outcome<'_>) -> io::Result<()> {
+    print_object(outcome.removal, Some(outcome_object(outcome)))
+}
+
+fn outcome_object<'a>(outcome: &'a Outcome<'_>) -> OutcomeObject<'a> {
     let mut object = OutcomeObject {
         verdict: outcome.verdict.word(),
         seconds: outcome.took.as_secs_f64(),
         killer: None,
         passed: None,
-        unsteady: &[],
+        unsteady: outcome.verdict.unsteady(),
         hung: &[],
         reason: None,
     };
     match &outcome.verdict {
         Verdict::Proved(killer) => object.killer = Some(killer),
-        Verdict::NotProved { passed, unsteady } => {
+        Verdict::NotProved { passed, .. } => {
             let passed = passed.iter().map(|(kind, count)| (kind.name(), *count));
             object.passed = Some(passed.collect());
-            object.unsteady = unsteady;
         }
         Verdict::DoesNotCompile(reason) => object.reason = Some(reason),
-        Verdict::TimedOut(hung) => object.hung = hung,
+        Verdict::TimedOut { hung, .. } => object.hung = hung,
         Verdict::Interrupted => {}
     }
-    print_object(outcome.removal, Some(object))
+    object
 }
 
 fn print_object(removal: &Removal, outcome: Option<OutcomeObject<'_>>) -> io::Result<()> {
@@ -314,7 +325,7 @@ mod tests {
         };
         let proved = || Verdict::Proved(killer("x"));
         let broken = || Verdict::DoesNotCompile(String::new());
-        let hung = || Verdict::TimedOut(Vec::new());
+        let hung = || Verdict::TimedOut { hung: Vec::new(), unsteady: Vec::new() };
         assert_eq!(exit(&outcomes(vec![proved(), proved()]), 0), Exit::Proved);
         assert_eq!(exit(&outcomes(vec![proved()]), 1), Exit::Undecided);
         assert_eq!(exit(&outcomes(vec![proved(), hung()]), 0), Exit::Undecided);
@@ -324,6 +335,19 @@ mod tests {
         let summary = Summary { outcomes: &outcomes, untried: 2 };
         let told = "5 checks: 1 proved, 1 does not compile, 1 timeout, 2 not tried";
         assert_eq!(summary.to_string(), told);
+    }
+
+    #[test]
+    fn tests_that_hang_and_unsteady_ones_are_told_in_json() {
+        let verdict = Verdict::TimedOut {
+            hung: vec!["waits".to_owned()],
+            unsteady: vec!["wavers".to_owned()],
+        };
+        let outcome = Outcome { removal: &removal(), verdict, took: Duration::ZERO };
+        assert_eq!(
+            serde_json::to_string(&outcome_object(&outcome)).unwrap(),
+            r#"{"verdict":"timeout","seconds":0.0,"unsteady":["wavers"],"hung":["waits"]}"#
+        );
     }
 
     #[test]
