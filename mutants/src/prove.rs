@@ -180,7 +180,7 @@ impl Prover<'_> {
             Ok(false)
         };
         if self.run.options.fail_fast && told.iter().any(|outcome| !outcome.is_shown()) {
-            return Ok(false);
+            return stories.and(Ok(false));
         }
         let apart = schema.apart.iter().filter_map(|&place| wanted.get(place).copied());
         let apart: Vec<&Removal> = apart.collect();

@@ -129,6 +129,17 @@ mod starts_cargo {
     }
 
     #[test]
+    fn the_test_of_the_last_time_may_take_no_longer_than_the_limit() {
+        let fixture = Fixture::new("proofs");
+        // It is remembered, and does not end without the check.
+        let arguments = ["--check=a6-end", "--kind=world", "--timeout=2s"];
+        let finished = fixture.run("prove", &arguments);
+        assert_eq!(finished.code, Some(1), "{finished:?}");
+        let told = "a6  a6-end  NOT PROVED  src/lib.rs:61, passed: no test\n";
+        assert!(finished.stdout.starts_with(told), "{finished:?}");
+    }
+
+    #[test]
     fn a_story_that_fails_anyway_shows_nothing_and_hides_nothing() {
         let fixture = Fixture::new("proofs");
         let finished = fixture.run("prove", &["--story=broken", "--story=numbers"]);
