@@ -173,7 +173,6 @@ impl Prover<'_> {
                 return Ok(false);
             }
         }
-        // An error of a story is not one of the checks.
         let stories = if options.tells_stories() && !self.run.interrupt.seen() {
             self.stories(selected, &schema, &binaries, &options.stories, told)
         } else {
@@ -184,20 +183,34 @@ impl Prover<'_> {
         }
         let apart = schema.apart.iter().filter_map(|&place| wanted.get(place).copied());
         let apart: Vec<&Removal> = apart.collect();
-        self.control(&apart, &binaries)?;
+        // An error of a story is none of the checks.
+        let checks = self.ask_apart(&apart, &binaries, applied, outcomes);
+        let all = stories? && options.stories.is_empty();
+        checks.map(|()| all)
+    }
+
+    /// Asks about the checks that no switch can express, after those that one can.
+    fn ask_apart<'r>(
+        &mut self,
+        apart: &[&'r Removal],
+        binaries: &TestBinaries,
+        applied: Applied,
+        outcomes: &mut Vec<Outcome<'r>>,
+    ) -> anyhow::Result<()> {
+        self.control(apart, binaries)?;
         self.run.runner.order.take();
         applied.undo()?;
-        for removal in apart {
+        for &removal in apart {
             if self.run.interrupt.seen() {
-                return Ok(false);
+                break;
             }
             let outcome = self.apart(removal);
             outcomes.push(outcome.with_context(|| removal.check.id.clone())?);
             if outcomes.last().is_some_and(|outcome| self.run.is_enough(outcome)) {
-                return Ok(false);
+                break;
             }
         }
-        Ok(stories? && options.stories.is_empty())
+        Ok(())
     }
 
     /// Forgets who noticed the removal of checks that there are not any more.
