@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use glob::Pattern;
 
 use crate::partition::Partition;
-use crate::suite::Kind;
+use crate::suite::{Kind, Suite};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -44,9 +44,6 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Take out each named check in turn and print the test that fails for it
-    #[command(after_help = EXIT_CODES)]
-    Ablate(AblateOptions),
     /// Put all removals into one build, switch on each in turn, and run the test that noticed the
     /// last time; look for another where it does not. Let each story fail for the rules that it
     /// protects
@@ -64,7 +61,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct AblateOptions {
+pub(crate) struct CheckOptions {
     /// Only this check; may be given more than once
     #[arg(long = "check", value_name = "ID", help_heading = "Selection")]
     pub(crate) checks: Vec<String>,
@@ -124,6 +121,14 @@ pub(crate) struct Shared {
 
     #[command(flatten)]
     pub(crate) color: colorchoice_clap::Color,
+}
+
+impl Shared {
+    /// Whether a suite is among those that are asked for.
+    pub(crate) fn selects(&self, suite: &Suite) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&suite.kind))
+            && (self.binaries.is_empty() || self.binaries.contains(&suite.binary.name))
+    }
 }
 
 /// What of `mutate` is about the mutants of operators, and has no meaning for named checks.
@@ -241,13 +246,13 @@ pub(crate) struct ProveOptions {
     pub(crate) bless: bool,
 
     #[command(flatten)]
-    pub(crate) common: AblateOptions,
+    pub(crate) common: CheckOptions,
 }
 
 impl ProveOptions {
     /// Whether stories are told: those that are named, or all of them beside all checks.
     pub(crate) fn tells_stories(&self) -> bool {
-        let AblateOptions { checks, rules, shared: Shared { kinds, binaries, .. }, .. } =
+        let CheckOptions { checks, rules, shared: Shared { kinds, binaries, .. }, .. } =
             &self.common;
         let all = checks.is_empty() && rules.is_empty() && kinds.is_empty() && binaries.is_empty();
         all || !self.stories.is_empty()
@@ -332,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_timeout_of_nothing_is_refused() {
-        let line = ["mortmain-mutants", "ablate", "--timeout", "0s"];
+        let line = ["mortmain-mutants", "prove", "--timeout", "0s"];
         let error = Arguments::try_parse_from(line).unwrap_err();
         assert_eq!(error.kind(), clap::error::ErrorKind::ValueValidation);
     }

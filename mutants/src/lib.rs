@@ -3,11 +3,10 @@
 //!
 //! A check stands in the source under a comment `// CHECK(rule-slug): why` (module
 //! `checks`). Its removal is the deletion of what the comment heads, or an edit that
-//! `mutants/checks.toml` gives (`catalogue`). The command `ablate` takes the checks in
-//! turn: it edits a copy of the workspace (`tree`), builds it (`builder`), and looks for
-//! a test that fails (`run`). The command `prove` puts all removals into one build, each behind a
-//! switch (`schema`), and asks first the test that noticed the last time (`killed_by`). In the same
-//! build each story has to fail for every rule that it says it protects (`stories`).
+//! `mutants/checks.toml` gives (`catalogue`). The command `prove` puts all removals into one build of
+//! a copy of the workspace (`session`, `tree`, `builder`), each behind a switch (`schema`), and asks
+//! first the test that noticed the last time (`killed_by`), then others (`run`). In the same build
+//! each story has to fail for every rule that it says it protects (`stories`).
 //!
 //! The command `mutate` goes beyond the named checks: it changes whole packages by the usual operators
 //! (`operators`, `mutant`), each change behind a switch of its own (`render`, `runtime`), without
@@ -17,7 +16,7 @@
 //!
 //! Invariants:
 //! * The source tree is only read, but for the two files that `prove --bless` writes in `mutants/`.
-//!   Everything else is written below `ablate/` in the target directory.
+//!   Everything else is written below `mutants/` in the target directory.
 //! * No test of a mutated build runs unconfined (`confine`): a program that deletes
 //!   directories and has lost a safety check is dangerous. Where there is no
 //!   confinement, nothing runs.
@@ -30,7 +29,6 @@
 //! What it deliberately does not do: it runs no examples of the documentation, it neither changes
 //! nor tests itself, and it does not know which of its findings matter.
 
-mod ablate;
 mod builder;
 mod catalogue;
 mod checks;
@@ -61,6 +59,7 @@ mod report;
 mod run;
 mod runtime;
 mod schema;
+mod session;
 mod state;
 mod stories;
 mod suite;
@@ -80,7 +79,6 @@ pub fn main() -> ExitCode {
     }
     let arguments = cli::Arguments::parse();
     match arguments.command {
-        cli::Command::Ablate(options) => exit::report(ablate::ablate(&options)),
         cli::Command::Prove(options) => exit::report(prove::prove(&options)),
         cli::Command::Mutate(options) => exit::report(mutate::mutate(&options)),
         cli::Command::Confined(order) => confine::main(&order),

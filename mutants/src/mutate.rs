@@ -10,10 +10,9 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 
-use crate::ablate::begin;
 use crate::builder::{Builder, TestBinaries};
 use crate::cli::{
-    AblateOptions, CompareOptions, MutateCommand, MutateOptions, ProveOptions, ShowOptions,
+    CheckOptions, CompareOptions, MutateCommand, MutateOptions, ProveOptions, ShowOptions,
 };
 use crate::compare;
 use crate::confine::Confinement;
@@ -27,6 +26,7 @@ use crate::progress::Progress;
 use crate::prove;
 use crate::record::{self, Ordered};
 use crate::run::Runner;
+use crate::session::begin;
 use crate::state::{Fate, Recorded, State, TestRecord};
 use crate::survey::{self, Finding};
 use crate::switched::Switched;
@@ -95,7 +95,7 @@ fn named_checks(options: &MutateOptions) -> ProveOptions {
     ProveOptions {
         stories: Vec::new(),
         bless: false,
-        common: AblateOptions {
+        common: CheckOptions {
             checks: options.checks.clone(),
             rules: options.rules.clone(),
             list: options.list,

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::ablate::{Run, Timed, begin, in_copy, last_lines, select};
 use crate::builder::{BinaryId, Build, CompilerError, Failure, TestBinaries};
 use crate::catalogue::{self, Removal};
 use crate::cli::ProveOptions;
@@ -28,6 +27,7 @@ use crate::report::{self, Outcome, Verdict};
 use crate::run::{Alone, Killer};
 use crate::runtime::{self, Order};
 use crate::schema::{self, Schema};
+use crate::session::{Session, Timed, begin, in_copy, last_lines, select};
 use crate::state::{Fate, TestRecord};
 use crate::stories::{self, Shown};
 use crate::suite::Suite;
@@ -54,8 +54,8 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
     }
     let killed_by = killed_by::read(&workspace.root)?;
     let shown = stories::read(&workspace.root)?;
-    in_copy(common, &workspace, |run, selected| {
-        let sources = catalogue::read_sources(&workspace, &run.scratch.tree())?;
+    in_copy(common, &workspace, |session, selected| {
+        let sources = catalogue::read_sources(&workspace, &session.scratch.tree())?;
         let prover = Prover {
             roots: roots(&workspace, &sources),
             sources,
@@ -65,7 +65,7 @@ pub(crate) fn prove(options: &ProveOptions) -> anyhow::Result<Exit> {
             hurried: BTreeSet::new(),
             records: None,
             timed: None,
-            run,
+            session,
         };
         prover.all(selected, &workspace, options)
     })
@@ -88,7 +88,7 @@ fn patience(usual: Duration) -> Duration {
 }
 
 struct Prover<'a> {
-    run: Run<'a>,
+    session: Session<'a>,
     sources: BTreeMap<PathBuf, String>,
     roots: BTreeMap<PathBuf, PathBuf>,
     killed_by: KilledBy,
@@ -141,8 +141,8 @@ impl Prover<'_> {
             stories::remember(&mut self.shown, &told, matches!(asked, Ok(true)));
             stories::write(&workspace.root, &self.shown)?;
         }
-        let interrupted = options.tells_stories() && self.run.interrupt.seen();
-        let checks = self.run.conclude(&outcomes, wanted.len(), started, asked.err());
+        let interrupted = options.tells_stories() && self.session.interrupt.seen();
+        let checks = self.session.conclude(&outcomes, wanted.len(), started, asked.err());
         if !options.common.shared.json && !told.is_empty() {
             stories::table(&told)?;
         }
@@ -164,21 +164,21 @@ impl Prover<'_> {
             if schema.apart.contains(&place) {
                 continue;
             }
-            if self.run.interrupt.seen() {
+            if self.session.interrupt.seen() {
                 return Ok(false);
             }
             let outcome = self.switched(place, removal, &binaries);
             outcomes.push(outcome.with_context(|| removal.check.id.clone())?);
-            if outcomes.last().is_some_and(|outcome| self.run.is_enough(outcome)) {
+            if outcomes.last().is_some_and(|outcome| self.session.is_enough(outcome)) {
                 return Ok(false);
             }
         }
-        let stories = if options.tells_stories() && !self.run.interrupt.seen() {
+        let stories = if options.tells_stories() && !self.session.interrupt.seen() {
             self.stories(selected, &schema, &binaries, &options.stories, told)
         } else {
             Ok(false)
         };
-        if self.run.options.fail_fast && told.iter().any(|outcome| !outcome.is_shown()) {
+        if self.session.options.fail_fast && told.iter().any(|outcome| !outcome.is_shown()) {
             return stories.and(Ok(false));
         }
         let apart = schema.apart.iter().filter_map(|&place| wanted.get(place).copied());
@@ -198,15 +198,15 @@ impl Prover<'_> {
         outcomes: &mut Vec<Outcome<'r>>,
     ) -> anyhow::Result<()> {
         self.control(apart, binaries)?;
-        self.run.runner.order.take();
+        self.session.runner.order.take();
         applied.undo()?;
         for &removal in apart {
-            if self.run.interrupt.seen() {
+            if self.session.interrupt.seen() {
                 break;
             }
             let outcome = self.apart(removal);
             outcomes.push(outcome.with_context(|| removal.check.id.clone())?);
-            if outcomes.last().is_some_and(|outcome| self.run.is_enough(outcome)) {
+            if outcomes.last().is_some_and(|outcome| self.session.is_enough(outcome)) {
                 break;
             }
         }
@@ -226,18 +226,18 @@ impl Prover<'_> {
         selected: &[&Removal],
     ) -> anyhow::Result<Option<(Schema, TestBinaries, Applied)>> {
         let begun = Instant::now();
-        let switch = self.run.scratch.order();
+        let switch = self.session.scratch.order();
         let mut apart = BTreeSet::new();
         for round in 1..=ROUNDS_MAX {
             let doing = format_args!("building all removals behind switches, round {round}");
-            self.run.progress.doing(doing);
+            self.session.progress.doing(doing);
             let schema = Schema::render(selected, &apart, &self.sources, &self.roots, &switch)?;
-            let applied = self.run.scratch.apply(&schema.files)?;
-            match self.run.builder.build()? {
+            let applied = self.session.scratch.apply(&schema.files)?;
+            match self.session.builder.build()? {
                 Build::Done(binaries) => {
                     let (count, alone) = (selected.len() - schema.apart.len(), schema.apart.len());
                     let seconds = begun.elapsed().as_secs_f64();
-                    self.run.progress.done(
+                    self.session.progress.done(
                         "built",
                         format_args!("{count} behind switches, {alone} apart ({seconds:.1} s)"),
                     );
@@ -249,7 +249,7 @@ impl Prover<'_> {
                     let before = schema.apart.len();
                     apart = &schema.apart | &blamed;
                     if apart.len() == before {
-                        self.run.log("switches", &log)?;
+                        self.session.log("switches", &log)?;
                         let log = last_lines(&log);
                         let message =
                             format!("the workspace with switches does not build: {reason}\n{log}");
@@ -263,7 +263,7 @@ impl Prover<'_> {
 
     /// Those that the errors of a build are about.
     fn blamed(&self, schema: &Schema, errors: &[CompilerError]) -> BTreeSet<usize> {
-        let tree = self.run.scratch.tree();
+        let tree = self.session.scratch.tree();
         let of = |error: &CompilerError| {
             let mut blamed = error.places.iter().map(|place| {
                 let file = place.file.strip_prefix(&tree).unwrap_or(&place.file);
@@ -276,12 +276,12 @@ impl Prover<'_> {
 
     /// Switches a removal on for the programs to come.
     fn activate(&self, number: u32) -> anyhow::Result<()> {
-        self.run.runner.give(Order::active(number))
+        self.session.runner.give(Order::active(number))
     }
 
     /// The longest that one test may take by itself.
     fn limit(&self) -> Duration {
-        self.run.options.shared.timeout
+        self.session.options.shared.timeout
     }
 
     /// Proves a check by its switch.
@@ -296,7 +296,7 @@ impl Prover<'_> {
         let number = schema::number(place);
         let mut verdict = None;
         if let Some((named, suite)) = self.named(id, binaries) {
-            self.run.progress.doing(format_args!("{id}: {}", named.test));
+            self.session.progress.doing(format_args!("{id}: {}", named.test));
             let (named, suite) = (&named, &suite);
             verdict = self.ask(Question { id, number, named, suite, binaries })?;
         }
@@ -305,18 +305,18 @@ impl Prover<'_> {
             None => self.search(removal, number, binaries)?,
         };
         let outcome = Outcome { removal, verdict, took: begun.elapsed() };
-        self.run.tell(&outcome)?;
+        self.session.tell(&outcome)?;
         Ok(outcome)
     }
 
-    /// The test that noticed the last time, if it is there.
+    /// The test that noticed the last time, if it is there and among those that are asked for.
     fn named(&self, id: &str, binaries: &TestBinaries) -> Option<(Named, Suite)> {
         let named = self.killed_by.get(id)?.clone();
         let of =
             |binary: &&BinaryId| binary.package == named.package && binary.name == named.binary;
         let binary = binaries.keys().find(of)?;
         let suite = Suite::alone(binary, &named.test)?;
-        Some((named, suite))
+        self.session.options.shared.selects(&suite).then_some((named, suite))
     }
 
     /// Asks one test: it has to pass with all checks in place, and to fail twice without the one.
@@ -368,9 +368,9 @@ impl Prover<'_> {
         patience: Option<Duration>,
         question: Question<'_>,
     ) -> anyhow::Result<Option<Verdict>> {
-        self.run.runner.patience.set(patience);
+        self.session.runner.patience.set(patience);
         let verdict = self.on_off_on(patience, question);
-        self.run.runner.patience.set(None);
+        self.session.runner.patience.set(None);
         verdict
     }
 
@@ -404,11 +404,11 @@ impl Prover<'_> {
     fn alone(&self, number: u32, question: Question<'_>) -> anyhow::Result<Alone> {
         let Question { named, suite, binaries, .. } = question;
         self.activate(number)?;
-        self.run.runner.run_alone(binaries, suite, &named.test, self.limit())
+        self.session.runner.run_alone(binaries, suite, &named.test, self.limit())
     }
 
     fn proved(&self, id: &str, killer: Killer, log: &str) -> anyhow::Result<Verdict> {
-        self.run.log(id, log)?;
+        self.session.log(id, log)?;
         Ok(Verdict::Proved(killer))
     }
 
@@ -424,8 +424,8 @@ impl Prover<'_> {
         }
         let Some(records) = &self.records else { return Ok(Verdict::Interrupted) };
         let rules = Rules { timeout: self.limit(), matrix: false, quick: None, strict: true };
-        let ordered = Ordered::new(&self.run.runner, binaries)?;
-        let mut hunter = Hunter::new(ordered, records, rules, &self.run.progress);
+        let ordered = Ordered::new(&self.session.runner, binaries)?;
+        let mut hunter = Hunter::new(ordered, records, rules, &self.session.progress);
         let id = &removal.check.id;
         let place = (removal.file.clone(), String::new());
         let fate = hunter.hunt(&Prey { name: id.clone(), number, place })?;
@@ -433,7 +433,7 @@ impl Prover<'_> {
         let verdict = match fate {
             None => Verdict::Interrupted,
             Some(Fate::Caught { killers }) => {
-                self.run.log(id, hunter.log())?;
+                self.session.log(id, hunter.log())?;
                 // OK because it is caught by one at least.
                 killers.into_iter().next().map_or(Verdict::Interrupted, Verdict::Proved)
             }
@@ -455,13 +455,13 @@ impl Prover<'_> {
         let begun = Instant::now();
         // They are listed by programs with switches in them.
         self.activate(runtime::NONE)?;
-        let suites = self.run.runner.selected_suites(binaries, &self.run.options.shared)?;
+        let suites = self.session.runner.selected_suites(binaries, &self.session.options.shared)?;
         let Some(suites) = suites else { return Ok(None) };
-        let mut ordered = Ordered::new(&self.run.runner, binaries)?;
-        let records = record::record(&mut ordered, &suites, Vec::new(), &self.run.progress)?;
+        let mut ordered = Ordered::new(&self.session.runner, binaries)?;
+        let records = record::record(&mut ordered, &suites, Vec::new(), &self.session.progress)?;
         if let Some(records) = &records {
             let (count, seconds) = (records.len(), begun.elapsed().as_secs_f64());
-            self.run.progress.done("recorded", format_args!("{count} tests ({seconds:.1} s)"));
+            self.session.progress.done("recorded", format_args!("{count} tests ({seconds:.1} s)"));
         }
         Ok(records)
     }
@@ -473,12 +473,13 @@ impl Prover<'_> {
         for removal in apart {
             if let Some((named, suite)) = self.named(&removal.check.id, binaries)
                 && let Alone::Passed(usual) =
-                    self.run.runner.run_alone(binaries, &suite, &named.test, self.limit())?
+                    self.session.runner.run_alone(binaries, &suite, &named.test, self.limit())?
             {
                 // Once more in a hurry, as it will be in the other build.
-                self.run.runner.patience.set(Some(patience(usual)));
-                let again = self.run.runner.run_alone(binaries, &suite, &named.test, self.limit());
-                self.run.runner.patience.set(None);
+                self.session.runner.patience.set(Some(patience(usual)));
+                let again =
+                    self.session.runner.run_alone(binaries, &suite, &named.test, self.limit());
+                self.session.runner.patience.set(None);
                 if matches!(again?, Alone::Passed(_)) {
                     self.hurried.insert(named.clone());
                 }
@@ -496,7 +497,7 @@ impl Prover<'_> {
             None => self.apart_by_search(removal)?,
         };
         let outcome = Outcome { removal, verdict, took: begun.elapsed() };
-        self.run.tell(&outcome)?;
+        self.session.tell(&outcome)?;
         Ok(outcome)
     }
 
@@ -506,10 +507,10 @@ impl Prover<'_> {
         if !self.killed_by.get(id).is_some_and(|named| self.controlled.contains_key(named)) {
             return Ok(None);
         }
-        let verdict = self.run.without(removal, |binaries| {
+        let verdict = self.session.without(removal, |binaries| {
             let Some((named, suite)) = self.named(id, binaries) else { return Ok(None) };
-            let runner = &self.run.runner;
-            self.run.progress.doing(format_args!("{id}: {}", named.test));
+            let runner = &self.session.runner;
+            self.session.progress.doing(format_args!("{id}: {}", named.test));
             let usual = self.controlled.get(&named).filter(|_| self.hurried.contains(&named));
             runner.patience.set(usual.copied().map(patience));
             let alone = || runner.run_alone(binaries, &suite, &named.test, self.limit());
@@ -529,11 +530,12 @@ impl Prover<'_> {
     /// By all suites, which are run unchanged before.
     fn apart_by_search(&mut self, removal: &Removal) -> anyhow::Result<Verdict> {
         if self.timed.is_none() {
-            self.timed = self.run.baseline()?;
+            self.timed = self.session.baseline()?;
         }
         let Some(timed) = &self.timed else { return Ok(Verdict::Interrupted) };
         let id = &removal.check.id;
-        let found = self.run.without(removal, |binaries| self.run.search(id, binaries, timed))?;
+        let found =
+            self.session.without(removal, |binaries| self.session.search(id, binaries, timed))?;
         Ok(found.unwrap_or_else(|verdict| verdict))
     }
 }

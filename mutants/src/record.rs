@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::ablate::last_lines;
 use crate::builder::{BinaryId, TestBinaries};
 use crate::exit::{Exit, Stop};
 use crate::progress::Progress;
 use crate::reach::{Heard, Listener};
 use crate::run::{Alone, Runner};
 use crate::runtime::{Mode, Order};
+use crate::session::last_lines;
 use crate::state::TestRecord;
 use crate::suite::Suite;
 

@@ -129,11 +129,7 @@ impl Runner<'_> {
         shared: &Shared,
     ) -> anyhow::Result<Option<Vec<Suite>>> {
         let Some(mut suites) = self.suites(binaries)? else { return Ok(None) };
-        let Shared { kinds, binaries: names, .. } = shared;
-        suites.retain(|suite| {
-            (kinds.is_empty() || kinds.contains(&suite.kind))
-                && (names.is_empty() || names.contains(&suite.binary.name))
-        });
+        suites.retain(|suite| shared.selects(suite));
         if suites.is_empty() {
             return Err(Stop::new(Exit::NothingMatched, "no test was selected").into());
         }

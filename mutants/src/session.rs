@@ -1,8 +1,8 @@
-//! The command `ablate`: every named check is removed in turn, and a test must notice.
+//! A run over the named checks: a copy of the workspace, what builds and runs its tests in there,
+//! and what is told of each check.
 //!
-//! Order of work: plan, confine, build and run everything unchanged, then for each
-//! check edit, build, search, undo. Quick suites come first; the first killer ends the
-//! search.
+//! Invariants: what is found out is told, however the run ends; the copy is put back as it was after
+//! each build that differs from the source.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use nix::sys::signal::Signal;
 
 use crate::builder::{Build, Builder, Failure, TestBinaries};
 use crate::catalogue::{self, Removal};
-use crate::cli::{AblateOptions, Shared};
+use crate::cli::{CheckOptions, Shared};
 use crate::confine::Confinement;
 use crate::exit::{Exit, Stop};
 use crate::interrupt::Interrupt;
@@ -29,18 +29,6 @@ use crate::workspace::Workspace;
 /// How much of the output of a failing test or build is shown.
 const SHOWN_LINES: usize = 40;
 
-pub(crate) fn ablate(options: &AblateOptions) -> anyhow::Result<Exit> {
-    begin(&options.shared)?;
-    let workspace = Workspace::find(options.shared.manifest_path.as_deref())?;
-    if options.list {
-        let removals = catalogue::plan(&workspace, &workspace.root)?;
-        let selected = select(&removals, options)?;
-        report::list(&selected, options.shared.json)?;
-        return Ok(Exit::Proved);
-    }
-    in_copy(options, &workspace, |run, selected| run.all(selected))
-}
-
 /// What the options say about this process.
 pub(crate) fn begin(shared: &Shared) -> anyhow::Result<()> {
     shared.color.write_global();
@@ -53,9 +41,9 @@ pub(crate) fn begin(shared: &Shared) -> anyhow::Result<()> {
 /// Does something with the removals that are asked for, in a copy of the workspace and where tests
 /// can be confined.
 pub(crate) fn in_copy(
-    options: &AblateOptions,
+    options: &CheckOptions,
     workspace: &Workspace,
-    work: impl FnOnce(Run<'_>, &[&Removal]) -> anyhow::Result<Exit>,
+    work: impl FnOnce(Session<'_>, &[&Removal]) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let scratch = Scratch::take(&workspace.target_directory)?;
     scratch.synchronise(&workspace.root)?;
@@ -68,7 +56,7 @@ pub(crate) fn in_copy(
         cover: scratch.test_directory(),
     };
     confinement.probe(&interrupt)?;
-    let run = Run {
+    let session = Session {
         options,
         scratch: &scratch,
         builder: Builder {
@@ -92,13 +80,13 @@ pub(crate) fn in_copy(
         interrupt: &interrupt,
         progress: Progress::new(selected.len(), options.shared.verbose),
     };
-    work(run, &selected)
+    work(session, &selected)
 }
 
 /// The removals that the command line asks for.
 pub(crate) fn select<'a>(
     removals: &'a [Removal],
-    options: &AblateOptions,
+    options: &CheckOptions,
 ) -> anyhow::Result<Vec<&'a Removal>> {
     let (checks, rules) = (&options.checks, &options.rules);
     for id in checks {
@@ -125,9 +113,9 @@ pub(crate) fn select<'a>(
     Ok(selected)
 }
 
-/// Everything that a run needs.
-pub(crate) struct Run<'a> {
-    pub(crate) options: &'a AblateOptions,
+/// What is made once for a run.
+pub(crate) struct Session<'a> {
+    pub(crate) options: &'a CheckOptions,
     pub(crate) scratch: &'a Scratch,
     pub(crate) builder: Builder<'a>,
     pub(crate) runner: Runner<'a>,
@@ -141,36 +129,7 @@ pub(crate) struct Timed {
     usual: Duration,
 }
 
-impl Run<'_> {
-    fn all(self, selected: &[&Removal]) -> anyhow::Result<Exit> {
-        let started = Instant::now();
-        let mut outcomes: Vec<Outcome<'_>> = Vec::new();
-        let mut failure = None;
-        if let Some(suites) = self.baseline()? {
-            for &removal in selected {
-                if self.interrupt.seen() {
-                    break;
-                }
-                let begun = Instant::now();
-                let verdict = match self.one(removal, &suites) {
-                    Ok(verdict) => verdict,
-                    Err(error) => {
-                        failure = Some(error.context(removal.check.id.clone()));
-                        break;
-                    }
-                };
-                let outcome = Outcome { removal, verdict, took: begun.elapsed() };
-                self.tell(&outcome)?;
-                let enough = self.is_enough(&outcome);
-                outcomes.push(outcome);
-                if enough {
-                    break;
-                }
-            }
-        }
-        self.conclude(&outcomes, selected.len(), started, failure)
-    }
-
+impl Session<'_> {
     /// Whether the run is to stop after this one.
     pub(crate) fn is_enough(&self, outcome: &Outcome<'_>) -> bool {
         self.options.fail_fast && !matches!(outcome.verdict, Verdict::Proved(_))
@@ -259,13 +218,6 @@ impl Run<'_> {
         let counts = counts.join(", ");
         self.progress.done("baseline", format_args!("{counts} tests pass ({seconds:.1} s)"));
         Ok(Some(timed))
-    }
-
-    /// Removes one check, looks for a killer, and puts the check back.
-    fn one(&self, removal: &Removal, suites: &[Timed]) -> anyhow::Result<Verdict> {
-        let id = &removal.check.id;
-        let found = self.without(removal, |binaries| self.search(id, binaries, suites))?;
-        Ok(found.unwrap_or_else(|verdict| verdict))
     }
 
     /// Does something in a build without a check, and puts the check back; the verdict of the build if

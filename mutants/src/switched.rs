@@ -12,7 +12,6 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 
-use crate::ablate::last_lines;
 use crate::builder::{Build, Builder, Check, CompilerError, Failure, Place, TestBinaries};
 use crate::exit::{Exit, Stop};
 use crate::hash::Hash;
@@ -20,6 +19,7 @@ use crate::mutant::Plan;
 use crate::progress::Progress;
 use crate::render::{self, Blame, Rendered};
 use crate::runtime;
+use crate::session::last_lines;
 use crate::state::Settled;
 use crate::tree::Texts;
 

@@ -3,14 +3,14 @@
 //! Layout, below the target directory of the workspace:
 //!
 //! ```text
-//! ablate/lock      held while a run uses the rest, and a CACHEDIR.TAG beside it
-//! ablate/tree/     the copy in which checks are removed
-//! ablate/switched/ another, with every operator's changes behind switches
-//! ablate/target/   what is built from both
-//! ablate/log/      what the compiler and the tests printed in this run, by check and by story
-//! ablate/mutate.json  what `mutate` remembers
-//! ablate/building  there while a build runs
-//! ablate/active    what is switched on, for programs that are started without their environment
+//! mutants/lock      held while a run uses the rest, and a CACHEDIR.TAG beside it
+//! mutants/tree/     the copy in which checks are removed
+//! mutants/switched/ another, with every operator's changes behind switches
+//! mutants/target/   what is built from both
+//! mutants/log/      what the compiler and the tests printed in this run, by check and by story
+//! mutants/mutate.json  what `mutate` remembers
+//! mutants/building  there while a build runs
+//! mutants/active    what is switched on, for programs that are started without their environment
 //! ```
 //!
 //! Invariants:
@@ -91,7 +91,7 @@ impl Scratch {
 
     /// Where it is below a target directory.
     pub(crate) fn path(target_directory: &Path) -> PathBuf {
-        target_directory.join("ablate")
+        target_directory.join("mutants")
     }
 
     pub(crate) fn root(&self) -> &Path {

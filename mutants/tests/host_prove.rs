@@ -1,4 +1,4 @@
-//! The command `ablate` on tiny workspaces, from the outside.
+//! The command `prove` on tiny workspaces, from the outside.
 //!
 //! Every test here starts cargo, and real processes in namespaces, so that the binary
 //! is one of the host.
@@ -39,42 +39,6 @@ mod starts_cargo {
     fn each_check_gets_its_verdict_and_its_killer() {
         let fixture = Fixture::new("proofs");
         let source = fs::read(fixture.source().join("src/lib.rs")).unwrap();
-
-        let rules = ["a1", "a2", "a3", "a4", "a5", "a7"].map(|rule| format!("--rule={rule}"));
-        let mut arguments = vec!["--json"];
-        arguments.extend(rules.iter().map(String::as_str));
-        let finished = fixture.run("ablate", &arguments);
-        assert_eq!(
-            verdicts(&finished),
-            [
-                "a1-even proved tests::an_odd_number_is_refused unit",
-                "a2-unnoticed not proved",
-                "a3-typed does not compile",
-                "a4-strict proved flags_are_strict world",
-                "a5-inside proved nothing_is_removed_outside host",
-                "a7-zero proved tests::there_is_no_quotient_by_zero unit",
-            ],
-            "{finished:?}"
-        );
-        assert_eq!(finished.code, Some(1), "a check that is not proved is a finding");
-        assert!(finished.stdout.contains("error[E0425]: cannot find value `number`"));
-        assert!(finished.stdout.contains("ended by signal 6"), "{}", finished.stdout);
-
-        // The mutant tried, and the confinement was what stopped it.
-        let log = fs::read_to_string(fixture.scratch().join("log/a5-inside.txt")).unwrap();
-        assert!(log.contains("left: ReadOnlyFilesystem"), "{log}");
-        assert!(fixture.scratch().join("tree/precious.txt").exists());
-
-        let copy = fs::read(fixture.scratch().join("tree/src/lib.rs")).unwrap();
-        assert_eq!(copy, source, "the copy is as it was");
-        let now = fs::read(fixture.source().join("src/lib.rs")).unwrap();
-        assert_eq!(now, source, "the source is as it was");
-    }
-
-    #[test]
-    fn one_build_proves_what_a_build_for_each_check_proves() {
-        let fixture = Fixture::new("proofs");
-        let source = fs::read(fixture.source().join("src/lib.rs")).unwrap();
         let rules = ["a1", "a2", "a3", "a4", "a5", "a7", "a9"].map(|rule| format!("--rule={rule}"));
         let mut arguments = vec!["--json"];
         arguments.extend(rules.iter().map(String::as_str));
@@ -101,8 +65,18 @@ mod starts_cargo {
             built.is_some_and(|line| line.contains("5 behind switches, 2 apart")),
             "{finished:?}"
         );
+        assert!(finished.stdout.contains("error[E0425]: cannot find value `number`"));
+        assert!(finished.stdout.contains("ended by signal 6"), "{}", finished.stdout);
+
+        // The mutant tried, and the confinement was what stopped it.
+        let log = fs::read_to_string(fixture.scratch().join("log/a5-inside.txt")).unwrap();
+        assert!(log.contains("left: ReadOnlyFilesystem"), "{log}");
+        assert!(fixture.scratch().join("tree/precious.txt").exists());
+
         let copy = fs::read(fixture.scratch().join("tree/src/lib.rs")).unwrap();
         assert_eq!(copy, source, "the copy is as it was");
+        let now = fs::read(fixture.source().join("src/lib.rs")).unwrap();
+        assert_eq!(now, source, "the source is as it was");
         assert!(!fixture.scratch().join("active").exists(), "nothing is active any more");
         // Whichever binary the test is in, and however many have one of the name.
         for id in ["a1-even", "a4-strict", "a7-zero", "a9-number"] {
@@ -132,10 +106,20 @@ mod starts_cargo {
     fn the_test_of_the_last_time_may_take_no_longer_than_the_limit() {
         let fixture = Fixture::new("proofs");
         // It is remembered, and does not end without the check.
-        let arguments = ["--check=a6-end", "--kind=world", "--timeout=2s"];
+        let arguments = ["--check=a6-end", "--kind=unit", "--timeout=2s"];
         let finished = fixture.run("prove", &arguments);
+        assert_eq!(finished.code, Some(3), "{finished:?}");
+        let told =
+            "a6  a6-end  timeout  src/lib.rs:61, in proofs proofs tests::counts_to_the_end\n";
+        assert!(finished.stdout.starts_with(told), "{finished:?}");
+    }
+
+    #[test]
+    fn the_test_of_the_last_time_is_asked_only_where_its_kind_is() {
+        let fixture = Fixture::new("proofs");
+        let finished = fixture.run("prove", &["--check=a1-even", "--kind=world"]);
         assert_eq!(finished.code, Some(1), "{finished:?}");
-        let told = "a6  a6-end  NOT PROVED  src/lib.rs:61, passed: no test\n";
+        let told = "a1  a1-even  NOT PROVED  src/lib.rs:14, passed: no test\n";
         assert!(finished.stdout.starts_with(told), "{finished:?}");
     }
 
@@ -178,22 +162,22 @@ mod starts_cargo {
     fn a_table_is_printed_for_people_and_a_timeout_proves_nothing() {
         let fixture = Fixture::new("proofs");
         let arguments = ["--check=a8-second", "--rule=a6", "--binary=proofs", "--timeout=2s"];
-        let finished = fixture.run("ablate", &arguments);
+        let finished = fixture.run("prove", &arguments);
         let (table, summary) = finished.stdout.split_once("\n\n").expect("a table and a summary");
         assert_eq!(
             table,
-            "a6  a6-end     timeout  src/lib.rs:61, in tests::counts_to_the_end\n\
+            "a6  a6-end     timeout  src/lib.rs:61, in proofs proofs tests::counts_to_the_end\n\
              a8  a8-second  → tests::sums (unit, proofs)"
         );
         assert!(summary.starts_with("2 checks: 1 proved, 1 timeout; "), "{summary}");
         assert_eq!(finished.code, Some(3));
-        assert!(finished.stderr.contains("baseline 7 unit, 0 world, 0 host tests pass"));
+        assert!(finished.stderr.contains("recorded 7 tests"), "{finished:?}");
     }
 
     #[test]
     fn checks_are_listed_without_a_run() {
         let fixture = Fixture::new("proofs");
-        let finished = fixture.run("ablate", &["--list", "--rule=a1", "--rule=a4"]);
+        let finished = fixture.run("prove", &["--list", "--rule=a1", "--rule=a4"]);
         assert_eq!(
             finished.stdout,
             "a1  a1-even    src/lib.rs:14  delete the statement `if odd {`\n\
@@ -209,23 +193,24 @@ mod starts_cargo {
     fn a_selection_without_a_match_is_told() {
         let fixture = Fixture::new("proofs");
         for arguments in [["--list", "--check=a1"], ["--list", "--rule=z9"]] {
-            let finished = fixture.run("ablate", &arguments);
+            let finished = fixture.run("prove", &arguments);
             assert_eq!(finished.code, Some(4), "{finished:?}");
             assert_eq!(finished.stdout, "");
         }
-        let finished = fixture.run("ablate", &["--check=a1-even", "--binary=no_such_binary"]);
+        let finished = fixture.run("prove", &["--check=a1-even", "--binary=no_such_binary"]);
         assert_eq!(finished.code, Some(4), "{finished:?}");
-        assert_eq!(fixture.run("ablate", &["--no-such-option"]).code, Some(2));
-        assert_eq!(fixture.run("ablate", &["--manifest-path=/nonexistent"]).code, Some(2));
+        assert_eq!(fixture.run("prove", &["--no-such-option"]).code, Some(2));
+        assert_eq!(fixture.run("prove", &["--manifest-path=/nonexistent"]).code, Some(2));
     }
 
     #[test]
     fn a_failing_baseline_is_told_and_nothing_is_tried() {
         let fixture = Fixture::new("red");
-        let finished = fixture.run("ablate", &[]);
+        let finished = fixture.run("prove", &[]);
         assert_eq!(finished.code, Some(5), "{finished:?}");
-        assert_eq!(finished.stdout, "");
-        let told = "tests of red fail in the unchanged workspace: tests::is_wrong_about_the_bound";
+        let told = "1 check: 0 proved, 1 not tried; ";
+        assert!(finished.stdout.starts_with(told), "{finished:?}");
+        let told = "tests fail in the unchanged workspace: red tests::is_wrong_about_the_bound";
         assert!(finished.stderr.contains(told), "{}", finished.stderr);
         assert!(finished.stderr.contains("the bound is ten"), "{}", finished.stderr);
     }
@@ -234,7 +219,7 @@ mod starts_cargo {
     fn comments_and_catalogue_that_do_not_fit_are_told_at_once() {
         let fixture = Fixture::new("astray");
         for arguments in [&["--list"][..], &[]] {
-            let finished = fixture.run("ablate", arguments);
+            let finished = fixture.run("prove", arguments);
             assert_eq!(finished.code, Some(7), "{finished:?}");
             let problems: Vec<&str> = finished.stderr.lines().skip(1).map(str::trim).collect();
             let expected = [
@@ -254,8 +239,8 @@ mod starts_cargo {
     #[test]
     fn an_interrupt_ends_the_test_and_prints_what_is_known() {
         let fixture = Fixture::new("proofs");
-        let mut guard = fixture.start("ablate", &["--verbose", "--rule=a6", "--rule=a7"]);
-        let hangs = |line: &str| line == "a6-end: proofs (unit)";
+        let mut guard = fixture.start("prove", &["--verbose", "--rule=a6", "--rule=a7"]);
+        let hangs = |line: &str| line == "a6-end: tests::counts_to_the_end";
         guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
         kill(Pid::from_raw(guard.pid()), Signal::SIGINT).unwrap();
         let status = guard.wait(soon()).unwrap();
@@ -272,8 +257,8 @@ mod starts_cargo {
     #[test]
     fn nothing_outlives_a_killed_run_and_the_next_one_repairs() {
         let fixture = Fixture::new("proofs");
-        let mut guard = fixture.start("ablate", &["--verbose", "--check=a6-end", "--kind=unit"]);
-        let hangs = |line: &str| line == "a6-end: proofs (unit)";
+        let mut guard = fixture.start("prove", &["--verbose", "--check=a6-end", "--kind=unit"]);
+        let hangs = |line: &str| line == "a6-end: tests::counts_to_the_end";
         guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
         let below = below_with(guard.pid(), "proofs-");
         // The keeper, its init, and the test binary itself.
@@ -284,11 +269,12 @@ mod starts_cargo {
         }
         drop(guard);
 
-        let copy = fixture.scratch().join("tree/src/lib.rs");
-        let copy = fs::read_to_string(copy).unwrap();
-        assert!(!copy.contains("if number == 0"), "the removal was still in the copy");
-        let finished = fixture.run("ablate", &["--check=a1-even", "--kind=unit"]);
+        let copy = || fs::read(fixture.scratch().join("tree/src/lib.rs")).unwrap();
+        let source = fs::read(fixture.source().join("src/lib.rs")).unwrap();
+        assert_ne!(copy(), source, "the switches were still in the copy");
+        let finished = fixture.run("prove", &["--check=a1-even", "--kind=unit"]);
         assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert_eq!(copy(), source);
     }
 
     #[test]
@@ -297,7 +283,7 @@ mod starts_cargo {
         // A namespace of users that may not have any of the others.
         let script = "exec unshare --map-root-user sh -c \
                       'echo 0 >/proc/sys/user/max_mnt_namespaces && exec \"$@\"' sh \"$@\"";
-        let finished = fixture.run_by(script, "ablate", &[]);
+        let finished = fixture.run_by(script, "prove", &[]);
         assert_eq!(finished.code, Some(77), "{finished:?}");
         let told = "error: tests cannot be confined here: cannot make namespaces";
         assert!(finished.stderr.starts_with(told), "{finished:?}");

@@ -27,8 +27,8 @@ impl Prover<'_> {
         told: &mut Vec<Outcome>,
     ) -> anyhow::Result<bool> {
         self.activate(runtime::NONE)?;
-        let Some(suites) = self.run.runner.suites(binaries)? else { return Ok(false) };
-        let all = stories::among(&suites, &self.run.scratch.tree())?;
+        let Some(suites) = self.session.runner.suites(binaries)? else { return Ok(false) };
+        let all = stories::among(&suites, &self.session.scratch.tree())?;
         let mut failure = None;
         for story in &stories::select(all, wanted, &self.shown)? {
             let Some(suite) = Suite::alone(&story.binary, &story.test) else { continue };
@@ -65,7 +65,7 @@ impl Asked<'_> {
     /// Asks about each rule, and whether the story holds with all checks in place. Gives whether the
     /// run goes on.
     fn rules(&mut self, told: &mut Vec<Outcome>) -> anyhow::Result<bool> {
-        let options = self.prover.run.options;
+        let options = self.prover.session.options;
         for rule in &self.story.rules {
             let found = self.rule(rule)?;
             let outcome = Outcome { story: self.story.name.clone(), rule: rule.clone(), found };
@@ -94,12 +94,12 @@ impl Asked<'_> {
         places.sort_by_key(|&place| Some(&*self.removals[place].check.id) != remembered);
         for place in places {
             let id = &self.removals[place].check.id;
-            self.prover.run.progress.doing(format_args!("{}: without {id}", self.story.name));
+            self.prover.session.progress.doing(format_args!("{}: without {id}", self.story.name));
             let number = schema::number(place);
             let mut told = self.tell(number)?;
             if let Alone::Failed(_, log) = &told {
                 let name = format!("{} {id}", self.story.name).replace('/', "-");
-                self.prover.run.log(&name, log)?;
+                self.prover.session.log(&name, log)?;
                 if !self.control()? {
                     return Ok(Found::Interrupted);
                 }
@@ -141,6 +141,6 @@ impl Asked<'_> {
     fn tell(&self, number: u32) -> anyhow::Result<Alone> {
         let Asked { prover, binaries, story, suite, .. } = self;
         prover.activate(number)?;
-        prover.run.runner.run_alone(binaries, suite, &story.test, prover.limit())
+        prover.session.runner.run_alone(binaries, suite, &story.test, prover.limit())
     }
 }

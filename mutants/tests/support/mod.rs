@@ -54,7 +54,7 @@ impl Fixture {
 
     /// Where a run keeps its copy, its build and its logs.
     pub(crate) fn scratch(&self) -> PathBuf {
-        self.target().join("ablate")
+        self.target().join("mutants")
     }
 
     /// Starts a command, with one stream for its results and its progress.
