@@ -274,6 +274,10 @@ pub(crate) struct ConfinedOrder {
     #[arg(long, value_name = "DIR")]
     pub(crate) cover: Vec<PathBuf>,
 
+    /// Is ended when it has more processes than this at once
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    pub(crate) processes_max: usize,
+
     #[arg(last = true, required = true)]
     pub(crate) program: Vec<OsString>,
 }

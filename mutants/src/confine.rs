@@ -12,6 +12,8 @@
 //!   memory, which are empty at the start and gone at the end.
 //! * No process outside can be seen or signalled; init and program lead process groups
 //!   of their own.
+//! * No process maps more than so much memory, and with more than so many processes everything ends:
+//!   a program that has lost the end of a loop does not take the machine along.
 //! * When the program ends, everything in the namespace ends. The same happens when
 //!   the keeper's standard input closes, which is the *lifeline*: whoever holds the
 //!   other end need not be able to say that it dies.
@@ -61,6 +63,16 @@ pub(crate) const SUBCOMMAND: &str = "confined";
 
 /// The exit code of init when the lifeline is cut; nobody is left to look at it.
 const CUT: i32 = 124;
+
+/// The exit code of init when there are too many processes: that of a program that was killed.
+const TOO_MANY: i32 = 128 + Signal::SIGKILL as i32;
+
+/// How much memory one process of a test may map, in bytes. The lab's own tests map below one
+/// gibibyte.
+const MEMORY_MAX: u64 = 8 << 30;
+
+/// How often the processes are counted.
+const COUNTED_EVERY: Duration = Duration::from_millis(200);
 
 /// Directories that programs write to without being told.
 const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -226,6 +238,9 @@ fn be_init(order: &ConfinedOrder, own_users: bool) -> anyhow::Result<i32> {
     let directory = env::current_dir().context("cannot tell the current directory")?;
     arrange_mounts(order, own_users)?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0).context("cannot forbid core dumps")?;
+    if order.read_only {
+        setrlimit(Resource::RLIMIT_AS, MEMORY_MAX, MEMORY_MAX).context("cannot limit memory")?;
+    }
 
     // OK because the argument parser asks for one word at least.
     let (program, arguments) = order.program.split_first().context("no program")?;
@@ -253,6 +268,8 @@ fn be_init(order: &ConfinedOrder, own_users: bool) -> anyhow::Result<i32> {
         while !matches!(lifeline.read(&mut byte), Ok(0)) {}
         raw::exit_now(CUT)
     });
+    let processes_max = order.processes_max;
+    thread::spawn(move || end_if_too_many(processes_max));
     loop {
         match waitpid(None::<Pid>, None) {
             Ok(WaitStatus::Exited(pid, code)) if pid == program => return Ok(code),
@@ -264,6 +281,28 @@ fn be_init(order: &ConfinedOrder, own_users: bool) -> anyhow::Result<i32> {
             Err(error) => return Err(error).context("cannot wait for the program"),
         }
     }
+}
+
+/// Ends everything when there are more processes than that. A limit of the kernel's would count all
+/// of the user, and root's not at all.
+#[expect(clippy::disallowed_methods, reason = "it waits for nothing, it looks now and then")]
+fn end_if_too_many(processes_max: usize) -> ! {
+    // What cannot be counted is not too many.
+    while processes().unwrap_or(0) <= processes_max {
+        thread::sleep(COUNTED_EVERY);
+    }
+    let _ = writeln!(io::stderr(), "ended: more than {processes_max} processes at once");
+    raw::exit_now(TOO_MANY)
+}
+
+/// How many processes there are in this namespace.
+fn processes() -> io::Result<usize> {
+    let is_process = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
+        })
+    };
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| is_process(entry).then_some(())).count())
 }
 
 fn arrange_mounts(order: &ConfinedOrder, own_users: bool) -> anyhow::Result<()> {

@@ -8,7 +8,9 @@ mod support;
 mod starts_cargo {
     use std::collections::BTreeSet;
     use std::fs;
+    use std::process::Command;
 
+    use mortmain_harness::guard::ChildGuard;
     use mortmain_harness::processes::{processes, with_descendants};
     use mortmain_harness::wait::Watch;
     use nix::sys::signal::{Signal, kill};
@@ -287,6 +289,18 @@ mod starts_cargo {
         assert_eq!(finished.code, Some(77), "{finished:?}");
         let told = "error: tests cannot be confined here: cannot make namespaces";
         assert!(finished.stderr.starts_with(told), "{finished:?}");
+    }
+
+    #[test]
+    fn a_program_with_too_many_processes_is_ended_with_all_of_them() {
+        let stays = "for each in $(seq 64); do sh -c 'kill -STOP $$' & done; wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$@\" 2>&1", "sh", env!("CARGO_BIN_EXE_mortmain-mutants")]);
+        command.args(["confined", "--processes-max=32", "--", "sh", "-c", stays]);
+        let mut guard = ChildGuard::spawn_with_stdin(command).unwrap();
+        let told = guard.lines().expect_eof(soon(), "the end of all of them").unwrap();
+        assert_eq!(told, ["ended: more than 32 processes at once"]);
+        assert_eq!(guard.wait(soon()).unwrap().code(), Some(137));
     }
 
     /// All processes below another, as soon as one of them has such a name.

@@ -65,6 +65,14 @@ fn no_process_outside_is_seen() {
     }
 }
 
+#[test]
+fn memory_is_limited() {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max address space")).unwrap();
+    let numbers: Vec<&str> = line.split_whitespace().rev().take(3).collect();
+    assert_eq!(numbers, ["bytes", "8589934592", "8589934592"]);
+}
+
 /// It is in a session of its own, holds none of the test's output, and would run for
 /// a day.
 #[test]
