@@ -10,13 +10,18 @@
 //!
 //! Invariant: it ends with its input, so that nobody has to look for it.
 //!
+//! Beside its claim it takes locks, test directories and the sockets that were passed to it, and
+//! changes stores. With the argument `--launch` it is first what starts a program with sockets.
+//!
 //! With the argument `--leave-group` it is the opposite, a command that is hard to see: it closes
 //! every descriptor that it inherited, joins its parent's group, says `left`, and stays until it is
 //! killed.
 
+mod beside;
 mod client;
 mod disturbed;
 mod held;
+mod launch;
 mod many;
 mod play;
 mod sweep;
@@ -24,4 +29,5 @@ pub mod wire;
 
 pub use client::Actor;
 pub(crate) use held::HELD;
+pub use launch::{Launch, Passed};
 pub use play::main;

@@ -14,8 +14,10 @@ use std::process::{Command, ExitCode, Stdio};
 use mortmain::sys::HostProgram;
 use mortmain::{Claim, Closed, Error, Namespace, Unclaimed};
 
+use super::beside::{self, Beside};
 use super::disturbed::{Refusal, Tap, TappedClaim, tapped_root};
 use super::held::HeldChild;
+use super::launch::{LAUNCH, Launch};
 use super::many::{create_many, path_of};
 use super::sweep;
 use super::wire::{Disturbance, Done, Order, Request, Said, VERSION, What};
@@ -39,6 +41,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             answer(id.unwrap_or(0), Ok(Done::Executed));
         }
         Some(arg) if arg == LEAVE_GROUP => return leave_group(),
+        Some(arg) if arg == LAUNCH => return launch(args.next()),
         _ => {}
     }
     serve(Actor::default())
@@ -59,6 +62,17 @@ fn leave_group() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Becomes an actor with what is passed to it.
+fn launch(launch: Option<OsString>) -> ExitCode {
+    let launch = launch.unwrap_or_default();
+    let done = match serde_json::from_slice::<Launch>(launch.as_bytes()) {
+        Ok(launch) => close_inherited().map_or_else(Failure::from, |()| launch.exec().into()),
+        Err(error) => Failure::NotUnderstood(error),
+    };
+    answer(0, Err(done));
+    ExitCode::FAILURE
 }
 
 fn close_inherited() -> io::Result<()> {
@@ -157,6 +171,7 @@ struct Actor {
     unclaimed: Option<Unclaimed>,
     /// Claims that it will be killed with.
     many: Vec<Claim>,
+    beside: Beside,
 }
 
 /// A claim, as a product has it, or over a kernel whose calls can be disturbed.
@@ -214,11 +229,13 @@ impl Mine {
 }
 
 /// Why something was not done.
-enum Failure {
+pub(super) enum Failure {
     NotUnderstood(serde_json::Error),
     Version(String),
     Nothing,
+    NotLocked,
     NotTapped,
+    Held,
     Refused(Refusal),
     Mortmain(Error),
     System(io::Error),
@@ -231,7 +248,9 @@ impl Failure {
             Failure::NotUnderstood(error) => of("NotUnderstood", error),
             Failure::Version(told) => of("Version", told),
             Failure::Nothing => of("Nothing", &"there is no claim"),
+            Failure::NotLocked => of("Nothing", &"it has no such lock"),
             Failure::NotTapped => of("NotTapped", &"the calls of its claim cannot be disturbed"),
+            Failure::Held => of("TimedOut", &"somebody has the lock"),
             Failure::Refused(refusal) => refusal.kind_and_message(),
             Failure::Mortmain(error) => of(&format!("{:?}", error.kind()), error),
             Failure::System(error) => of("System", error),
@@ -326,6 +345,16 @@ impl Actor {
                 self.many.extend(made);
                 Ok(Done::CreatedMany { claims })
             }
+            Order::Lock { file, waits, disturbed } => self.beside.lock(id, file, waits, disturbed),
+            Order::Unlock { file } => self.beside.unlock(&file),
+            Order::Append { file, line, waits, disturbed } => {
+                beside::append(id, &file, &line, waits, disturbed)
+            }
+            Order::Read { file } => beside::read(&file),
+            Order::TakeSandbox { base, tag, place, disturbed } => {
+                self.beside.take_sandbox(id, &base, &tag, &place, disturbed)
+            }
+            Order::TakeSockets => self.beside.take_sockets(),
             // The first ends the process and the second thread goes on; who has not stopped has
             // nothing to continue with.
             Order::Exit | Order::EndMainThread | Order::Continue => Err(Failure::Nothing),
@@ -397,6 +426,7 @@ impl Actor {
                     }
                 }
             }
+            drop(std::mem::take(&mut self.beside));
             if let Some(mut unclaimed) = self.unclaimed.take() {
                 kinds.push(format!("remove {}", kind(unclaimed.remove().err().as_ref())));
             }
@@ -419,6 +449,7 @@ impl Actor {
         let pid = fork(|| {
             if without {
                 drop(self.claim.take());
+                drop(std::mem::take(&mut self.beside));
             }
             // Its parent hears that this is done by the end of the pipe.
             drop(write.take());

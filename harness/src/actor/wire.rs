@@ -9,9 +9,9 @@
 //!
 //! Invariants: each order has one `done` or `failed` with its id, whatever else is said in between;
 //! a `stopped` is followed by nothing until `{"v":1,"id":…,"order":"continue"}`, which has no answer
-//! of its own. Within a version fields may be added, none changes its meaning; an order of another
-//! version is answered by `failed` with the kind `Version`. Lines that are no such object are the
-//! words of commands, which share the pipe unless they are given another.
+//! of its own. Within a version orders and fields may be added, none changes its meaning; an order of
+//! another version is answered by `failed` with the kind `Version`. Lines that are no such object are
+//! the words of commands, which share the pipe unless they are given another.
 //!
 //! Paths are text: they are made by the lab, below directories of its own.
 
@@ -115,7 +115,7 @@ pub enum Order {
     ForkExit,
     /// Fork a copy that stays.
     ForkStay,
-    /// Fork a copy that drops the claim and stays.
+    /// Fork a copy that drops what it has and stays.
     ForkDrop,
     /// Close the lease's descriptor behind one's own back.
     LoseLease,
@@ -145,6 +145,54 @@ pub enum Order {
         #[serde(rename = "half-made")]
         half_made: u64,
     },
+    /// Take the lock of a file.
+    Lock {
+        /// The file; that of the lock is beside it.
+        file: PathBuf,
+        /// Wait for it as long as that takes, and not ask once.
+        #[serde(default)]
+        waits: bool,
+        /// What is to happen meanwhile; only to who does not wait.
+        #[serde(default)]
+        disturbed: Option<Disturbance>,
+    },
+    /// Give the lock of a file back.
+    Unlock {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Add a line to a store.
+    Append {
+        /// Its file.
+        file: PathBuf,
+        /// The line, without its end.
+        line: String,
+        /// Wait for its lock as long as that takes, and not ask once.
+        #[serde(default)]
+        waits: bool,
+        /// What is to happen meanwhile; only to who does not wait.
+        #[serde(default)]
+        disturbed: Option<Disturbance>,
+    },
+    /// Read a store.
+    Read {
+        /// Its file.
+        file: PathBuf,
+    },
+    /// Take the test directory of a tag.
+    TakeSandbox {
+        /// Where such directories lie.
+        base: PathBuf,
+        /// The tag.
+        tag: String,
+        /// What is noted in it as the place in the source.
+        place: String,
+        /// What is to happen meanwhile.
+        #[serde(default)]
+        disturbed: Option<Disturbance>,
+    },
+    /// Take the sockets that were passed to it.
+    TakeSockets,
     /// Exit, by way of the destructors.
     Exit,
     /// Go on after having stopped before a call.
@@ -245,7 +293,7 @@ pub enum What {
     /// It is not done.
     Failed {
         /// The kind of the library's error, or `NotUnderstood`, `Version`, `Nothing`, `NotTapped`,
-        /// `System`.
+        /// `System`; `TimedOut` also where a lock was asked for once.
         kind: String,
         /// The error in a sentence.
         message: String,
@@ -311,6 +359,22 @@ pub enum Done {
     Executed,
     /// The limit is set.
     Limited,
+    /// The lock is taken.
+    Locked,
+    /// It is given back.
+    Unlocked,
+    /// What a store holds.
+    Read {
+        /// The content; nothing where there is no file.
+        content: String,
+    },
+    /// The test directory is taken.
+    Taken,
+    /// The sockets are taken.
+    Sockets {
+        /// Their names.
+        names: Vec<String>,
+    },
     /// Many claims were made here.
     CreatedMany {
         /// Their paths, also of those that are stagings now.
@@ -454,6 +518,11 @@ impl fmt::Display for Done {
             Done::GoesOn => f.write_str("goes on"),
             Done::Executed => f.write_str("executed"),
             Done::Limited => f.write_str("limited"),
+            Done::Locked => f.write_str("locked"),
+            Done::Unlocked => f.write_str("unlocked"),
+            Done::Read { content } => write!(f, "read {content}"),
+            Done::Taken => f.write_str("taken"),
+            Done::Sockets { names } => write!(f, "sockets {}", names.join(" ")),
             Done::CreatedMany { claims } => write!(f, "created {}", claims.len()),
         }
     }
@@ -482,6 +551,17 @@ mod tests {
         let done = Said { v: VERSION, id: 8, what: What::Done(Done::Spawned { pid: 4 }) };
         let line = r#"{"v":1,"id":8,"done":{"spawned":{"pid":4}}}"#;
         assert_eq!(serde_json::to_string(&done).expect("it is JSON"), line);
+    }
+
+    #[test]
+    fn who_does_not_say_it_asks_for_a_lock_once_and_undisturbed() {
+        let lock: Order = serde_json::from_str(r#"{"lock":{"file":"/d/ledger"}}"#).expect("one");
+        assert_eq!(lock, Order::Lock { file: "/d/ledger".into(), waits: false, disturbed: None });
+        let order = r#"{"append":{"file":"/d/notes","line":"a","disturbed":{"kill-before":2}}}"#;
+        let (file, line) = ("/d/notes".into(), "a".into());
+        let disturbed = Some(Disturbance::KillBefore(2));
+        let append = Order::Append { file, line, waits: false, disturbed };
+        assert_eq!(serde_json::from_str::<Order>(order).expect("an order"), append);
     }
 
     #[test]
