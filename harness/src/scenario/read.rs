@@ -5,6 +5,7 @@
 //! sweep can give.
 
 mod actors;
+mod beside;
 mod demands;
 mod expectations;
 mod files;

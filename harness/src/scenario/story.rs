@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::fields::Count;
 use super::needs::Need;
 use super::reasons::EVIDENCE;
+use crate::actor::Passed;
 use crate::actor::wire::Asked;
 
 /// A story.
@@ -156,6 +157,19 @@ pub struct Server {
     pub first: bool,
     /// Whether nobody may read its program, so that nobody but root may trace it.
     pub unreadable: bool,
+    /// What is passed to it as sockets are by a service manager.
+    pub passed: Option<PassedSockets>,
+}
+
+/// What is passed to a program that is started, and what is said about it.
+#[derive(Clone, Debug)]
+pub struct PassedSockets {
+    /// What is at its descriptors from 3 on.
+    pub what: Vec<Passed>,
+    /// Whether it is said to be another process's.
+    pub to_another: bool,
+    /// What the sockets are called, if that is said.
+    pub names: Option<Vec<String>>,
 }
 
 /// A file system of a story's own.
@@ -439,10 +453,10 @@ pub enum Action {
     },
     /// A mount ends.
     Unmount(Place),
-    /// Every time of a claim is set to this, in seconds since 1970.
+    /// Every time of something and of all that is in it is set to this, in seconds since 1970.
     Age {
-        /// The server whose claim it is.
-        server: String,
+        /// What.
+        what: Place,
         /// The time.
         to: i64,
     },
@@ -471,6 +485,64 @@ pub enum Action {
     Lock(Place),
     /// He unlocks it.
     Unlock(Place),
+    /// A server takes the lock of a file.
+    TakeLock {
+        /// The server.
+        server: String,
+        /// The file.
+        file: Place,
+        /// How.
+        how: Asking,
+    },
+    /// It gives that back.
+    GiveLockBack {
+        /// The server.
+        server: String,
+        /// The file.
+        file: Place,
+        /// The kind of error by which it must fail.
+        fails: Option<String>,
+    },
+    /// Servers add a line to a store, all at once if there are several.
+    Write {
+        /// Who.
+        by: Vec<String>,
+        /// The store's file.
+        file: Place,
+        /// The line.
+        text: String,
+        /// How.
+        how: Asking,
+    },
+    /// A server reads a store.
+    Read {
+        /// The server.
+        server: String,
+        /// The store's file.
+        file: Place,
+        /// What it must read.
+        answer: Option<String>,
+        /// The kind of error by which it must fail.
+        fails: Option<String>,
+    },
+    /// A server takes a test directory.
+    TakeSandbox {
+        /// The server.
+        server: String,
+        /// Where it is; its name is the tag.
+        at: Place,
+        /// How.
+        how: Asking,
+    },
+    /// A server takes the sockets that were passed to it.
+    TakeSockets {
+        /// The server.
+        server: String,
+        /// The names that they must have.
+        answer: Option<Vec<String>>,
+        /// The kind of error by which it must fail.
+        fails: Option<String>,
+    },
     /// A disk is filled.
     Fill {
         /// Which.
@@ -508,6 +580,17 @@ pub enum Action {
     },
     /// `systemd-tmpfiles` cleans the root, by a rule of this age.
     Tmpfiles(String),
+}
+
+/// How something is asked for that another may have.
+#[derive(Clone, Debug, Default)]
+pub struct Asking {
+    /// Whether it is waited for, while the story goes on.
+    pub waits: bool,
+    /// What happens meanwhile.
+    pub disturbed: Option<(Disturbed, Count)>,
+    /// The kind of error by which it must fail.
+    pub fails: Option<String>,
 }
 
 /// What a disk is filled with.
@@ -638,6 +721,8 @@ pub(super) fn bracketed(path: &str) -> impl Iterator<Item = &str> {
 pub enum Base {
     /// The root in which claims lie.
     Root,
+    /// The directory of what several programs share: lock files, stores, test directories.
+    Shared,
     /// The claim of a server.
     Claim(String),
     /// A precious directory.
@@ -683,17 +768,37 @@ pub enum Expected {
     },
     /// There is nothing at a place.
     NotThere(Place),
-    /// The report of the last sweep has these words in one of its lines.
+    /// The report of the last sweep, or the last error, has these words in one of its lines.
     Told(String),
     /// None of its lines has.
     NotTold(String),
-    /// So many names are in a root.
+    /// So many names are in a root, or in another directory.
     Names {
         /// How many.
         count: u64,
         /// The disk whose root it is, if not that of every story.
         on: Option<String>,
+        /// The directory, if it is no root.
+        within: Option<Place>,
     },
+    /// A server has the lock of a file; or, without one, nobody has.
+    Lock {
+        /// The file.
+        file: Place,
+        /// The server.
+        holder: Option<String>,
+    },
+    /// A file has one of these contents.
+    Content {
+        /// The file.
+        file: Place,
+        /// The contents.
+        is: Vec<String>,
+    },
+    /// Somebody listens at each socket that was passed to a server.
+    Listens(String),
+    /// Nobody listens there.
+    NotListens(String),
     /// So many claims did the last sweep leave alone because they are other users'.
     Foreign(u64),
 }

@@ -95,7 +95,7 @@ impl Stage<'_> {
                 self.mounts.retain(|other| *other != at);
                 Ok(())
             }
-            Action::Age { server, to } => self.age(server, *to),
+            Action::Age { what, to } => Ok(plant::set_times(&self.resolve(what)?, *to)?),
             Action::Chmod { at, to } => {
                 let mode = Permissions::from_mode(*to);
                 Ok(fs::set_permissions(self.resolve(at)?, mode)?)
@@ -104,6 +104,18 @@ impl Stage<'_> {
             Action::Chattr { at, immutable } => files::chattr(&self.resolve(at)?, *immutable),
             Action::Lock(at) => self.lock(at),
             Action::Unlock(at) => self.unlock(at),
+            Action::TakeLock { server, file, how } => self.take_lock(server, file, how),
+            Action::GiveLockBack { server, file, fails } => {
+                self.give_lock_back(server, file, fails.as_deref())
+            }
+            Action::Write { by, file, text, how } => self.write(by, file, text, how),
+            Action::Read { server, file, answer, fails } => {
+                self.read(server, file, answer.as_deref(), fails.as_deref())
+            }
+            Action::TakeSandbox { server, at, how } => self.take_sandbox(server, at, how),
+            Action::TakeSockets { server, answer, fails } => {
+                self.take_sockets(server, answer.as_deref(), fails.as_deref())
+            }
             Action::Fill { disk, with, leaving } => {
                 self.fill(disk, *with, leaving.map_or(0, |count| self.number(count)))
             }
@@ -150,6 +162,10 @@ impl Stage<'_> {
             return self.let_go(who);
         }
         let stopped = self.servers.get_mut(who).and_then(|serving| serving.stopped.take());
+        if let Some(Doing::Waiting) = stopped {
+            let title = format!("`{who}` waits for a lock, and is not stopped");
+            return Err(Failure::new("not-stopped", title));
+        }
         if let Some(Doing::Held(command)) = stopped {
             let title = format!("`{who}` waits for `{command}`, which has to go on before it");
             return Err(Failure::new("held", title));
@@ -178,6 +194,7 @@ impl Stage<'_> {
     fn went_on(&mut self, server: &str, doing: &Doing, ordered: Ordered) -> Outcome<()> {
         match (doing, ordered) {
             (Doing::Creating, Ordered::Done(done)) => self.created(server, &done),
+            (Doing::Beside, Ordered::Done(_)) => Ok(()),
             (Doing::Closing, Ordered::Done(_)) => {
                 self.serving(server)?.uses = false;
                 Ok(())
@@ -194,12 +211,6 @@ impl Stage<'_> {
         }
     }
 
-    fn age(&mut self, server: &str, to: i64) -> Outcome<()> {
-        let claim = self.claim(server)?;
-        let path = self.path_of(claim).ok_or_else(|| not_running(server))?;
-        Ok(plant::set_times(&path, to)?)
-    }
-
     /// The path of a place that is about to be changed.
     pub(super) fn resolve_to_change(&mut self, place: &Place) -> Outcome<PathBuf> {
         let path = self.resolve(place)?;
@@ -214,7 +225,7 @@ impl Stage<'_> {
                     claim.touched |= witness.starts_with(&place.rest);
                 }
             }
-            Base::Precious(_) => {}
+            Base::Shared | Base::Precious(_) => {}
         }
         Ok(path)
     }

@@ -58,7 +58,7 @@ impl Stage<'_> {
                 if lines.any(|line| line.contains(words.as_str())) {
                     return Ok(());
                 }
-                let failure = Failure::new("told", format!("no sweep said `{words}`"));
+                let failure = Failure::new("told", format!("nothing said `{words}`"));
                 Err(self.with_reports(failure))
             }
             Expected::NotTold(words) => {
@@ -77,15 +77,20 @@ impl Stage<'_> {
                 let title = format!("the last sweep counted {found} of other users");
                 Err(self.with_reports(Failure::new("foreign", title)))
             }
-            Expected::Names { count, on } => {
-                let names = match on {
-                    Some(disk) => names_in(&self.disk(disk)?),
-                    None => self.names(),
+            Expected::Lock { file, holder } => self.expect_lock(file, holder.as_deref()),
+            Expected::Content { file, is } => self.expect_content(file, is),
+            Expected::Listens(server) => self.expect_listeners(server, true),
+            Expected::NotListens(server) => self.expect_listeners(server, false),
+            Expected::Names { count, on, within } => {
+                let names = match (on, within) {
+                    (Some(disk), _) => names_in(&self.disk(disk)?),
+                    (None, Some(place)) => names_in(&self.resolve(place)?),
+                    (None, None) => self.names(),
                 };
                 if names.len() as u64 == *count {
                     return Ok(());
                 }
-                let title = format!("{} names are in the root", names.len());
+                let title = format!("{} names are there", names.len());
                 Err(Failure::new("names", title).note(names.join(", ")))
             }
         }

@@ -36,7 +36,7 @@ impl Stage<'_> {
         let outside = self.precious_path(super::stage::OUTSIDE)?;
         let user = match &at.base {
             Base::Claim(server) => self.path_of(self.claim(server)?),
-            Base::Root | Base::Precious(_) => None,
+            Base::Root | Base::Shared | Base::Precious(_) => None,
         };
         let user = user.map(fs::symlink_metadata).transpose()?.map(|dir| (dir.uid(), dir.gid()));
         if depth > 1 {

@@ -16,6 +16,7 @@
 
 mod act;
 mod adverse;
+mod beside;
 mod command;
 mod container;
 mod crowd;

@@ -22,7 +22,12 @@ impl Stage<'_> {
         let described = self.server_of(name);
         let lab = if described.unreadable { self.unreadable_lab()? } else { self.lab.clone() };
         let (plain_user, first) = (described.plain_user, described.first);
-        let mut command = self.placed(&lab, plain_user, &described.surroundings, first)?;
+        let mut actor = Command::new(lab);
+        actor.arg("actor");
+        if let Some(passed) = &described.passed {
+            actor.args(self.launch(name, passed).args());
+        }
+        let mut command = self.placed(actor, plain_user, &described.surroundings, first)?;
         if described.background {
             // The first process of the cell is its parent from now on.
             let inner = std::mem::replace(&mut command, Command::new("sh"));
@@ -38,20 +43,20 @@ impl Stage<'_> {
 
     /// Starts a sweeper as it is described.
     pub(super) fn start_sweeper(&mut self, described: &Sweeper) -> Outcome<Process> {
-        let (lab, surroundings) = (self.lab.clone(), &described.surroundings);
-        Ok(Process::start_by(self.placed(&lab, described.plain_user, surroundings, false)?))
+        let mut actor = Command::new(&self.lab);
+        actor.arg("actor");
+        let surroundings = &described.surroundings;
+        Ok(Process::start_by(self.placed(actor, described.plain_user, surroundings, false)?))
     }
 
-    /// What becomes an actor where it is to see what it is to see.
+    /// What becomes this actor where it is to see what it is to see.
     fn placed(
         &mut self,
-        lab: &Path,
+        command: Command,
         plain_user: bool,
         surroundings: &Surroundings,
         first: bool,
     ) -> Outcome<Command> {
-        let mut command = Command::new(lab);
-        command.arg("actor");
         let offset = surroundings.boottime_offset;
         match &surroundings.container {
             Some(container) if first => Ok(with_clock(offset, self.first_in(container, &command))),

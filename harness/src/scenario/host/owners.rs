@@ -4,7 +4,7 @@ use super::act::{Ordered, hears};
 use super::stage::{Claim, Doing, Home, Serving, Stage, names_in};
 use super::truth::{WITNESS, inode};
 use super::{Failure, Outcome};
-use crate::actor::wire::{Done, Order};
+use crate::actor::wire::{Done, Order, Swept};
 use crate::processes::process;
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Copy, Disturbed, Oddity};
@@ -48,7 +48,7 @@ impl Stage<'_> {
                 self.over |= disturbed.is_some();
                 self.created(server, &done)
             }
-            Ordered::Failed { kind, message } => must_fail(fails, &kind, &message),
+            Ordered::Failed { kind, message } => self.must_fail(fails, &kind, &message),
             Ordered::Stopped => {
                 self.counts.disturbed = true;
                 self.staged(server, &before);
@@ -127,7 +127,7 @@ impl Stage<'_> {
             }
             Ordered::Failed { kind, message } => {
                 serving.uses = true;
-                must_fail(fails, &kind, &message)
+                self.must_fail(fails, &kind, &message)
             }
             Ordered::Stopped => {
                 serving.stopped = Some(Doing::Closing);
@@ -183,21 +183,28 @@ impl Stage<'_> {
         }
         Ok(())
     }
+
+    /// Fails unless that is the error that has to come, which is then what was told last.
+    pub(super) fn must_fail(
+        &mut self,
+        fails: Option<&str>,
+        kind: &str,
+        message: &str,
+    ) -> Outcome<()> {
+        if fails != Some(kind) {
+            return Err(Failure::new("fails", format!("it failed: {kind}: {message}")));
+        }
+        self.last = vec![Swept { report: vec![message.into()], ..Swept::default() }];
+        Ok(())
+    }
 }
 
-fn refuse_to_fail(fails: Option<&str>, done: &Done) -> Outcome<()> {
+pub(super) fn refuse_to_fail(fails: Option<&str>, done: &Done) -> Outcome<()> {
     match fails {
         Some(kind) => {
             let title = format!("it did not fail, let alone with {kind}: it said `{done}`");
             Err(Failure::new("fails", title))
         }
         None => Ok(()),
-    }
-}
-
-fn must_fail(fails: Option<&str>, kind: &str, message: &str) -> Outcome<()> {
-    match fails {
-        Some(wanted) if wanted == kind => Ok(()),
-        _ => Err(Failure::new("fails", format!("it failed: {kind}: {message}"))),
     }
 }

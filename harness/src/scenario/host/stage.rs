@@ -40,6 +40,8 @@ pub(super) struct Stage<'s> {
     pub(super) lab: PathBuf,
     /// Where claims lie.
     pub(super) root: PathBuf,
+    /// Where lock files, stores and test directories lie.
+    pub(super) shared: PathBuf,
     /// For the pipes of commands.
     pub(super) control: PathBuf,
     pub(super) precious: BTreeMap<String, (PathBuf, Tree)>,
@@ -113,6 +115,10 @@ pub(super) enum Doing {
     Spawning(String),
     /// Waiting for the child that is to become this command, and is held.
     Held(String),
+    /// Something that is about no claim.
+    Beside,
+    /// Waiting for a lock, without having stopped.
+    Waiting,
 }
 
 /// A claim as it was seen.
@@ -172,6 +178,7 @@ impl<'s> Stage<'s> {
         };
         // As the temporary directory is, in which claims lie in life.
         let root = make("root", 0o1777)?;
+        let shared = make("shared", 0o1777)?;
         let control = make("control", 0o777)?;
         let attic = make("attic", 0o700)?;
         // The build may lie where a plain user may not look.
@@ -205,6 +212,7 @@ impl<'s> Stage<'s> {
             round,
             lab,
             root,
+            shared,
             control,
             precious,
             servers: BTreeMap::new(),
@@ -352,6 +360,7 @@ impl<'s> Stage<'s> {
     pub(super) fn resolve(&self, place: &Place) -> Outcome<PathBuf> {
         let base = match &place.base {
             Base::Root => self.root.clone(),
+            Base::Shared => self.shared.clone(),
             Base::Claim(server) => {
                 let claim = self.claim(server)?;
                 self.path_of(claim).ok_or_else(|| {

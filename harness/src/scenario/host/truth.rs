@@ -143,10 +143,10 @@ impl Stage<'_> {
         }
     }
 
-    /// Adds what the last sweeps said about it.
+    /// Adds what the last sweeps, or the last error, said about it.
     pub(super) fn with_reports(&self, failure: Failure) -> Failure {
         let lines = self.last.iter().flat_map(|swept| &swept.report);
-        lines.fold(failure, |failure, line| failure.note(format!("the last sweep said: {line}")))
+        lines.fold(failure, |failure, line| failure.note(format!("what was told last: {line}")))
     }
 
     /// Ends everybody, sweeps once, and looks at what is left.

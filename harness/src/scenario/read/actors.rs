@@ -75,6 +75,7 @@ impl Reader<'_> {
             let found = Diagnostic::new("unreadable", title, span);
             fields.report(found.help(Some("say `in` and `plain-user`".into())));
         }
+        let passed = self.passed(fields);
         let (on, within, first_in, mut surroundings) = (on?, within?, first_in?, surroundings?);
         let first = first_in.is_some();
         surroundings.container = surroundings.container.or(first_in);
@@ -88,6 +89,7 @@ impl Reader<'_> {
             surroundings,
             first,
             unreadable,
+            passed,
         })
     }
 

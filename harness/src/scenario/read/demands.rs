@@ -37,6 +37,9 @@ impl Reader<'_> {
                 Actor::Sweeper(sweeper) if sweeper.descriptors.is_some() => {
                     (Vec::new(), Some("no simulated process is short of descriptors"))
                 }
+                Actor::Server(Server { passed: Some(_), .. }) => {
+                    (Vec::new(), Some("no simulated process is passed a socket"))
+                }
                 Actor::Server(Server { unreadable: true, .. }) => {
                     (Vec::new(), Some("only a real program can be run and not read"))
                 }

@@ -19,6 +19,10 @@ pub(super) const EXPECTATIONS: &[&str] = &[
     "names",
     "foreign",
     "not-told",
+    "lock",
+    "content",
+    "listens",
+    "not-listens",
 ];
 
 impl Reader<'_> {
@@ -86,9 +90,28 @@ impl Reader<'_> {
         if fields.has("foreign") {
             return fields.number("foreign").map(Expected::Foreign);
         }
+        if fields.has("lock") {
+            return self.expected_lock(fields);
+        }
+        if fields.has("content") {
+            let file = self.place(fields, "content");
+            if !fields.has("is") {
+                let found = Diagnostic::new("missing-key", "it needs `is`", fields.span());
+                fields.report(found.note("what the file has in it, or a list of what it may have"));
+            }
+            let is = fields.strings("is")?.into_iter().map(|at| at.value).collect();
+            return Some(Expected::Content { file: file?, is });
+        }
+        if let Some(server) = one("listens", &["server"]) {
+            return server.map(Expected::Listens);
+        }
+        if let Some(server) = one("not-listens", &["server"]) {
+            return server.map(Expected::NotListens);
+        }
         let count = fields.number("names");
         let on = self.optional(fields, "on", "disk")?;
-        count.map(|count| Expected::Names { count, on })
+        let within = if fields.has("in") { Some(self.place(fields, "in")?) } else { None };
+        count.map(|count| Expected::Names { count, on, within })
     }
 
     fn reason(&self, at: At<String>) -> Option<String> {

@@ -125,13 +125,13 @@ impl Reader<'_> {
     }
 
     pub(super) fn age(&self, fields: &Fields<'_>) -> Option<Acted> {
-        let server = self.actor(fields, "age", &["server"]);
+        let what = self.place(fields, "age");
         let to = fields.integer("to");
         if to.is_none() && !fields.has("to") {
             let found = Diagnostic::new("missing-key", "`age` needs `to`", fields.span());
             fields.report(found.note("the time that everything is to have, in seconds since 1970"));
         }
-        Some(Action::Age { server: server?, to: to?.value }.into())
+        Some(Action::Age { what: what?, to: to?.value }.into())
     }
 
     pub(super) fn chmod(&self, fields: &Fields<'_>) -> Option<Acted> {

@@ -7,13 +7,14 @@ use crate::scenario::story::{Base, Place, bracketed};
 
 impl Reader<'_> {
     pub(super) fn name(&mut self, name: &At<String>, kind: &'static str) {
-        const TAKEN: [&str; 2] = ["root", "n"];
+        const TAKEN: [&str; 3] = ["root", "shared", "n"];
         let slug = !name.value.is_empty()
             && name.value.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         if !slug || TAKEN.contains(&name.value.as_str()) {
             let title = format!("nobody can be called `{}`", name.value);
             let found = Diagnostic::new("name", title, name.span.clone());
-            let note = "a name is small letters, digits and hyphens, and neither `root` nor `n`";
+            let note =
+                "a name is small letters, digits and hyphens, and not `root`, `shared` or `n`";
             self.fields.report(found.note(note));
         }
         if let Some(other) = self.names.get(&name.value) {
@@ -102,7 +103,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `root/…`, or a server and a path in its claim, or a precious directory and a path in that.
+    /// `root/…`, `shared/…`, or a server and a path in its claim, or a precious directory and a path
+    /// in that.
     pub(super) fn place(&self, fields: &Fields<'_>, key: &'static str) -> Option<Place> {
         let at = fields.required(key)?;
         let (base, rest) = at.value.split_once('/').unwrap_or((&at.value, ""));
@@ -123,8 +125,17 @@ impl Reader<'_> {
             fields.report(found.note("it is for names with bytes that are no text"));
             return None;
         }
-        if base == "root" {
-            return Some(Place { base: Base::Root, rest });
+        match base {
+            "root" => return Some(Place { base: Base::Root, rest }),
+            "shared" => return Some(Place { base: Base::Shared, rest }),
+            _ => {}
+        }
+        let near =
+            did_you_mean(base, ["root", "shared"]).filter(|_| !self.names.contains_key(base));
+        if near.is_some() {
+            let title = format!("no place begins with `{base}`");
+            fields.report(Diagnostic::new("place", title, at.span.clone()).help(near));
+            return None;
         }
         let base = At { value: base.to_owned(), span: at.span.clone() };
         let name = self.known(base, &["server", "precious"])?;

@@ -37,8 +37,12 @@ pub(super) const VERBS: &[(&str, Verb)] = &[
     ("chmod", |r, f| r.chmod(f)),
     ("chown", |r, f| r.chown(f)),
     ("chattr", |r, f| r.chattr(f)),
-    ("lock", |r, f| Some(Action::Lock(r.place(f, "lock")?).into())),
-    ("unlock", |r, f| Some(Action::Unlock(r.place(f, "unlock")?).into())),
+    ("lock", |r, f| r.lock(f)),
+    ("unlock", |r, f| r.unlock(f)),
+    ("write", |r, f| r.write(f)),
+    ("read", |r, f| r.reads(f)),
+    ("take", |r, f| r.take(f)),
+    ("take-sockets", |r, f| r.take_sockets(f)),
     ("fill", |r, f| r.fill(f)),
     ("gather", |r, f| r.gather(f)),
     ("reclaim", |r, f| Some(Action::Reclaim(r.actor(f, "reclaim", &["server"])?).into())),
@@ -57,7 +61,7 @@ pub(super) const VERBS: &[(&str, Verb)] = &[
 const PROCESSES: &[&str] = &["server", "command", "sweeper"];
 
 /// The kinds of errors of the library that a step can be asked to fail with.
-const ERROR_KINDS: [&str; 11] = [
+const ERROR_KINDS: [&str; 20] = [
     "InvalidPrefix",
     "Unprotected",
     "NoSpace",
@@ -68,6 +72,15 @@ const ERROR_KINDS: [&str; 11] = [
     "OtherUser",
     "NotStarted",
     "Closed",
+    "NoLocks",
+    "Obstructed",
+    "Replaced",
+    "TimedOut",
+    "LockLost",
+    "Corrupt",
+    "TooLarge",
+    "NotActivated",
+    "TagInUse",
     "System",
 ];
 
@@ -238,7 +251,7 @@ impl Reader<'_> {
         stopped.or(killed).map(|(how, at)| (how, at.value))
     }
 
-    fn error_kind(&self, fields: &Fields<'_>) -> Option<String> {
+    pub(super) fn error_kind(&self, fields: &Fields<'_>) -> Option<String> {
         let words = ERROR_KINDS.map(|kind| (kind, kind));
         fields.word("fails", &words).map(|at| at.value.to_owned())
     }

@@ -102,6 +102,13 @@ fn a_place_does_not_lead_out() {
 }
 
 #[test]
+fn a_place_that_is_nearly_one_is_told() {
+    let steps = "[[step]]\nremove = \"shard/x\"\n";
+    let expected = "6: no place begins with `shard` (did you mean `shared`?)";
+    assert_eq!(wrong(&around(steps)), [expected]);
+}
+
+#[test]
 fn rounds_and_their_number_go_together() {
     let steps = "[[step]]\nstart = \"first\"\nkill-before = \"n\"\n";
     let title = "a step depends on the round, and there are no rounds";
@@ -227,6 +234,56 @@ fn steps_are_told_several_times_or_in_rounds() {
         &format!("times = 3\nrounds-max = 3\n[server.a]\n{START}kill-before = \"n\"\n"),
         &["wrong-number"],
     );
+}
+
+#[test]
+fn a_lock_is_taken_by_a_server_and_a_directory_locked_by_anybody() {
+    let step = |rest: &str| format!("[server.a]\n[command.b]\n[[step]]\n{rest}\n");
+    check(&step("lock = \"a/files\""), &[]);
+    check(&step("lock = \"shared/x\"\nby = \"a\"\nwaits = true"), &[]);
+    check(&step("lock = \"a/files\"\nby = \"a\""), &["place"]);
+    check(&step("lock = \"shared/x/y\"\nby = \"a\""), &["place"]);
+    check(&step("lock = \"shared/x\"\nby = \"b\""), &["wrong-kind"]);
+    check(&step("lock = \"a/files\"\nwaits = true"), &["unknown-key"]);
+    let waits = "lock = \"shared/x\"\nby = \"a\"\nwaits = true\n";
+    check(&step(&format!("{waits}fails = \"TimedOut\"")), &["wrong-together"]);
+    check(&step(&format!("{waits}stop-before = 1")), &["wrong-together"]);
+    let expect = |what: &str| step(&format!("start = \"a\"\nexpect = [{{ {what} }}]"));
+    check(&expect("lock = \"shared/x\", is = \"held\", by = \"a\""), &[]);
+    check(&expect("lock = \"shared/x\", is = \"held\""), &["missing-key"]);
+    check(&expect("lock = \"shared/x\", is = \"free\", by = \"a\""), &["unknown-key"]);
+    check(&expect("lock = \"shared/x\""), &["missing-key"]);
+    check(&expect("lock = \"shared/x\", is = \"helt\", by = \"a\""), &["unknown-word"]);
+    check(&expect("content = \"shared/x\""), &["missing-key"]);
+    check(&expect("content = \"shared/x\", is = [\"a\", \"b\"]"), &[]);
+    check(&expect("names = 0, in = \"shared\""), &[]);
+}
+
+#[test]
+fn several_write_at_once_and_wait_for_nothing_else() {
+    let write =
+        |rest: &str| format!("[server.a]\n[server.b]\n[[step]]\nwrite = \"shared/x\"\n{rest}\n");
+    check(&write("by = [\"a\", \"b\"]\ntext = \"t\""), &[]);
+    check(&write("by = \"a\"\ntext = \"t\"\nkill-before = \"sync\""), &[]);
+    check(&write("by = [\"a\", \"b\"]\ntext = \"t\"\nfails = \"NoSpace\""), &["several"]);
+    check(&write("text = \"t\""), &["missing-key"]);
+    check(&write("by = \"a\""), &["missing-key"]);
+}
+
+#[test]
+fn what_is_passed_is_told_on_the_host_only_and_all_of_it_is_understood() {
+    let server = |rest: &str| format!("[server.a]\n{rest}\n[[step]]\ntake-sockets = \"a\"\n");
+    check(&server("passed = [\"listening\"]"), &["undeclared-host-only"]);
+    let here = |rest: &str| format!("host-only = \"it is real\"\n{}", server(rest));
+    check(&here("passed = [\"listening\"]\npassed-to = \"another\""), &[]);
+    check(&here("passed = [\"listenin\"]\npassed-to = \"other\""), &["unknown-word"; 2]);
+    check(&here("passed-names = [\"web\"]"), &["passed"]);
+    check(&here(&format!("passed = [{}]", "\"closed\", ".repeat(17))), &["passed"]);
+}
+
+#[test]
+fn nothing_is_called_as_the_directory_that_programs_share() {
+    check(&format!("[server.shared]\n[server.a]\n{START}"), &["name"]);
 }
 
 proptest::proptest! {
