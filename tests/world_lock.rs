@@ -6,18 +6,18 @@
 //! once, and whoever asks when everybody is dead gets it at once. With a rule switched
 //! off by a kernel put around the real one, the same search finds what it is for.
 
-use std::cell::Cell;
-use std::rc::Rc;
+mod blind;
 
 use mortmain::Error;
 use mortmain::protocol::LockFile;
-use mortmain::sys::{Answer, Call, ChildPlan, Errno, Handle, Kernel, KernelExt, Name, Pid, Reply};
+use mortmain::sys::{Errno, Kernel, KernelExt, Name, Pid};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{Bounds, Choice, Counterexample, Failure, Setup, Verdict, exhaust};
 use mortmain_harness::judge::Judged;
 use mortmain_harness::simulated::{Programs, WorldKernel};
-use mortmain_harness::world::request::Command;
 use mortmain_harness::world::{Rules, World};
+
+use crate::blind::{Blind, Without};
 
 #[global_allocator]
 static ALLOCATOR: ArenaAllocator = ArenaAllocator;
@@ -37,46 +37,6 @@ enum Manner {
     RemovesUnasked,
     /// It wants nothing.
     Absent,
-}
-
-/// The rule that is switched off.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Without {
-    Nothing,
-    /// Whoever asks is told that the lock is free.
-    F1,
-    /// What was locked is taken for what is at the name.
-    F2,
-}
-
-/// A kernel that keeps a rule from working.
-#[derive(Clone)]
-struct Blind {
-    inner: WorldKernel,
-    without: Without,
-    locked: Rc<Cell<Option<Handle>>>,
-}
-
-impl Kernel for Blind {
-    type Program = Command;
-
-    fn call(&self, call: Call) -> Answer<Reply> {
-        match (self.without, &call) {
-            (Without::F1, Call::Lock { .. }) => return Ok(Reply::Done),
-            (Without::F2, Call::Lock { fd }) => self.locked.set(Some(*fd)),
-            (Without::F2, Call::StatAt { .. }) => {
-                if let Some(fd) = self.locked.get() {
-                    return self.inner.call(Call::Stat { fd });
-                }
-            }
-            _ => {}
-        }
-        self.inner.call(call)
-    }
-
-    fn spawn(&self, program: &mut Command, plan: &ChildPlan) -> Answer<Pid> {
-        self.inner.spawn(program, plan)
-    }
 }
 
 const LOCK: &str = "ledger.lock";
@@ -101,7 +61,7 @@ fn work(world: &WorldKernel, manner: Manner) {
 
 /// Takes the lock, if it gets it in two attempts. Undisturbed, no attempt fails.
 fn contender(world: &WorldKernel, manner: Manner, without: Without, undisturbed: bool) -> i32 {
-    let kernel = Blind { inner: world.clone(), without, locked: Rc::default() };
+    let kernel = Blind::new(world, without, LOCK);
     if matches!(manner, RemovesUnasked | Absent) {
         work(world, manner);
         return 0;
@@ -219,14 +179,14 @@ fn a_call_that_fails_gives_the_lock_to_nobody_twice() {
 
 #[test]
 fn without_the_kernels_lock_two_have_it_at_once() {
-    check_finds([Works, Works, Works], Without::F1);
+    check_finds([Works, Works, Works], Without::Lock);
 }
 
 /// One removes the file and lets go; another has opened it before, and locks what nobody else
 /// will ever find; a third makes the file anew.
 #[test]
 fn without_the_comparison_two_have_a_lock_whose_file_was_removed() {
-    let found = check_finds([Removes, Works, Works], Without::F2);
+    let found = check_finds([Removes, Works, Works], Without::Comparison);
     let mut who: Vec<Pid> = Vec::new();
     for choice in &found.schedule {
         if let Choice::Step(pid) = choice {
