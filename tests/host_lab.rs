@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use mortmain::Sandbox;
 use mortmain_harness::cell;
-use mortmain_harness::ground::is_root;
+use mortmain_harness::ground::{is_root, names_in};
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::scratch::scratch_root;
 use mortmain_harness::wait::Deadline;
@@ -191,8 +192,8 @@ fn a_rule_that_is_switched_off_is_a_finding_with_its_timeline() {
 
 #[test]
 fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replays");
-    let dir = dir.to_str().expect("it is text");
+    let scratch = mortmain::sandbox!("replays").expect("it is free");
+    let dir = text_of(scratch.path());
     let (code, explored) = lab(&["explore", "--without", "l3", "--save", dir]);
     assert_eq!(code, Some(1), "{explored:#?}");
     let again =
@@ -217,32 +218,32 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
 
     let file = again[1];
     let text = fs::read_to_string(file).expect("it was saved");
-    let other = Scratch::new("another-run.toml", &text.replacen("| lock 4", "| lock 5", 1));
-    let (code, lines) = lab(&["replay", other.path()]);
+    let other = file_in(&scratch, "another-run.toml", &text.replacen("| lock 4", "| lock 5", 1));
+    let (code, lines) = lab(&["replay", &other]);
     let expected = "not the run that was saved: \
         choice 4 did `lock 5` when it was saved, and does `lock 4`";
     assert_eq!((code, lines), (Some(6), vec![expected.to_owned()]));
-    let odd = Scratch::new("no-run.toml", "version = 1\n");
+    let odd = file_in(&scratch, "no-run.toml", "version = 1\n");
     let many = text.replacen(" sweeps=1", " sweeps=4000000000", 1);
-    let many = Scratch::new("many-sweeps.toml", &many);
+    let many = file_in(&scratch, "many-sweeps.toml", &many);
     for (odd, expected) in [
         (&odd, "`choices` has to be a list of strings"),
         (&many, "`sweeps` of the case cannot be `4000000000`: at most 4"),
     ] {
-        let path = odd.path();
+        let path = odd.as_str();
         let expected = format!("cannot replay {path}: {expected}");
         assert_eq!(lab_errors(&["replay", path]), (Some(2), vec![expected]));
     }
     let choices = text.matches(" |").count();
     let expected = format!("{file} has {choices} choices, and no choice 999");
     assert_eq!(lab_errors(&["replay", file, "--step", "999"]), (Some(2), vec![expected]));
-    fs::remove_file(file).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+    assert_eq!(names_in(scratch.path()).len(), 4, "nothing else is in it");
 }
 
 #[test]
 fn a_finding_that_is_told_as_json_says_where_it_is_saved() {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("saved");
-    let dir = dir.to_str().expect("it is text");
+    let scratch = mortmain::sandbox!("saved").expect("it is free");
+    let dir = text_of(scratch.path());
     for engine in ["exhaustive", "pct", "series"] {
         let args = ["explore", "--subject", "marker", "--engine", engine, "--save", dir, "--json"];
         let (code, lines) = lab(&args);
@@ -252,13 +253,13 @@ fn a_finding_that_is_told_as_json_says_where_it_is_saved() {
         assert_eq!(lab(&["replay", saved]).0, Some(1), "{saved}");
         fs::remove_file(saved).expect("it was saved");
     }
-    fs::remove_dir(dir).expect("nothing else is in it");
+    assert_eq!(names_in(scratch.path()), [""; 0]);
 }
 
 #[test]
 fn a_design_that_is_rejected_is_a_finding_that_replays() {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rejected");
-    let dir = dir.to_str().expect("it is text");
+    let scratch = mortmain::sandbox!("rejected").expect("it is free");
+    let dir = text_of(scratch.path());
     let (code, lines) = lab(&["explore", "--subject", "marker", "--property", "L1", "--save", dir]);
     assert_eq!(code, Some(1), "{lines:#?}");
     assert!(lines.iter().any(|line| line.starts_with("what is missing, c3: ")), "{lines:#?}");
@@ -270,13 +271,13 @@ fn a_design_that_is_rejected_is_a_finding_that_replays() {
     assert_eq!(code, Some(1), "{lines:#?}");
     let end = lines.last().expect("it prints a verdict");
     assert!(end.starts_with("3 choices, and the same end: L1: "), "{end}");
-    fs::remove_file(again[1]).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+    assert_eq!(names_in(scratch.path()).len(), 1, "nothing else is in it");
 }
 
 #[test]
 fn drawn_schedules_print_their_seed_and_one_of_them_runs_alone() {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drawn");
-    let dir = dir.to_str().expect("it is text");
+    let scratch = mortmain::sandbox!("drawn").expect("it is free");
+    let dir = text_of(scratch.path());
     let drawn = ["explore", "--subject", "pid", "--engine", "pct", "--seed", "3", "--save", dir];
     let (code, lines) = lab(&drawn);
     assert_eq!(code, Some(1), "{lines:#?}");
@@ -288,7 +289,7 @@ fn drawn_schedules_print_their_seed_and_one_of_them_runs_alone() {
     let again: Vec<&str> = again.expect("it says how").split(' ').collect();
     let (code, _) = lab(&again);
     assert_eq!(code, Some(1));
-    fs::remove_file(again[1]).and_then(|()| fs::remove_dir(dir)).expect("nothing else is in it");
+    assert_eq!(names_in(scratch.path()).len(), 1, "nothing else is in it");
 
     let args = ["explore", "--engine", "sticky", "--iterations", "200", "--json"];
     let (code, lines) = lab(&args);
@@ -440,26 +441,17 @@ fn the_model_lists_what_it_can_be_asked_and_its_table() {
     assert_eq!(lines.iter().filter(|line| line.ends_with("go on to l4")).count(), 1);
 }
 
-/// A file of a test's own, gone at its end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    /// In the directory that cargo gives to tests.
-    fn new(name: &str, text: &str) -> Scratch {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::write(&path, text).expect("it can be written");
-        Scratch(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("it is text")
-    }
+/// A file with a text, in a test's own directory.
+#[track_caller]
+fn file_in(scratch: &Sandbox, name: &str, text: &str) -> String {
+    let path = scratch.path().join(name);
+    fs::write(&path, text).expect("it can be written");
+    text_of(&path).to_owned()
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _removed = fs::remove_file(&self.0);
-    }
+#[track_caller]
+fn text_of(path: &Path) -> &str {
+    path.to_str().expect("it is text")
 }
 
 #[test]
@@ -470,14 +462,15 @@ fn the_scenario_of_the_documentation_holds_and_fails_where_everything_counts_as_
     let documentation = include_str!("../docs/scenarios.md");
     let example = documentation.split("```toml\n").nth(1).expect("it has an example");
     let example = example.split("```").next().expect("it has an end");
-    let file = Scratch::new("first-try.toml", example);
-    let (code, lines) = lab(&["scenario", "--check", file.path()]);
+    let scratch = mortmain::sandbox!("first-try").expect("it is free");
+    let file = file_in(&scratch, "first-try.toml", example);
+    let (code, lines) = lab(&["scenario", "--check", &file]);
     assert_eq!((code, lines), (Some(0), vec!["1 scenario can be told".to_owned()]));
-    let (code, lines) = lab(&["scenario", file.path()]);
+    let (code, lines) = lab(&["scenario", &file]);
     assert_eq!(code, Some(0), "{lines:#?}");
     let verdict = lines.last().map(String::as_str);
     assert_eq!(verdict, Some("1 scenario holds: 2 sweeps, 1 canary"));
-    let (code, lines) = lab(&["scenario", file.path(), "--subject", "always-gone"]);
+    let (code, lines) = lab(&["scenario", &file, "--subject", "always-gone"]);
     assert_eq!(code, Some(1), "{lines:#?}");
     assert!(
         lines[0].starts_with("error[S1]: the claim of `first` is not at its place"),
@@ -492,15 +485,16 @@ fn an_escape_is_no_pass_and_has_to_happen() {
         return;
     }
     let known = include_str!("../scenarios/commands/daemon-without-a-trace.toml");
-    let file = Scratch::new("escapes.toml", known);
-    let (code, lines) = lab(&["scenario", file.path()]);
+    let scratch = mortmain::sandbox!("escapes").expect("it is free");
+    let file = file_in(&scratch, "escapes.toml", known);
+    let (code, lines) = lab(&["scenario", &file]);
     assert_eq!(code, Some(0), "{lines:#?}");
     let verdict = lines.last().map(String::as_str);
     assert_eq!(verdict, Some("0 scenarios hold, 1 shows a known escape: 2 sweeps, 1 canary"));
     let seen = known.replace("own-session = true\nlock = \"closed\"\n", "");
     let seen = seen.replace("is = \"gone\" }, ", "is = \"kept\" }, ");
-    let file = Scratch::new("no-escape.toml", &seen);
-    let (code, lines) = lab(&["scenario", file.path()]);
+    let file = file_in(&scratch, "no-escape.toml", &seen);
+    let (code, lines) = lab(&["scenario", &file]);
     assert_eq!(code, Some(1), "{lines:#?}");
     let expected = "error[escape]: command `daemon` was to escape, and kept its claim";
     assert!(lines[0].starts_with(expected), "{lines:#?}");
@@ -509,15 +503,16 @@ fn an_escape_is_no_pass_and_has_to_happen() {
 #[test]
 fn a_scenario_file_that_is_wrong_ends_with_2_and_shows_where() {
     let text = "about = \"a\"\nrules = [\"l1\"]\n[server.first]\n[[step]]\nstart = \"frist\"\n";
-    let file = Scratch::new("wrong.toml", text);
-    for args in [&["scenario", "--check", file.path()][..], &["scenario", file.path()]] {
+    let scratch = mortmain::sandbox!("wrong-story").expect("it is free");
+    let file = file_in(&scratch, "wrong.toml", text);
+    for args in [&["scenario", "--check", &file][..], &["scenario", &file]] {
         let (code, lines) = lab(args);
         assert_eq!(code, Some(2), "{lines:#?}");
         assert_eq!(lines[0], "error[unknown-actor]: there is no server `frist`");
-        assert_eq!(lines[1], format!(" --> {}:5:9", file.path()));
+        assert_eq!(lines[1], format!(" --> {}:5:9", file));
         assert_eq!(lines.last().map(String::as_str), Some("1 error in 1 file"));
     }
-    let (code, lines) = lab(&["scenario", "--check", file.path(), "--json"]);
+    let (code, lines) = lab(&["scenario", "--check", &file, "--json"]);
     let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
     assert_eq!((code, &line["schema"], &line["line"]), (Some(2), &1.into(), &5.into()));
 }
