@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::confine::{self, Confinement};
 use crate::interrupt::Interrupt;
 use crate::process::{self, End, Ended};
+use crate::progress::Progress;
 use crate::tree::Scratch;
 use crate::workspace::{self, Workspace};
 
@@ -127,6 +128,16 @@ pub(crate) struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// Says which members are not built though all are to be.
+    pub(crate) fn tell_left_out(&self, progress: &Progress) {
+        if self.packages.is_empty() {
+            for name in self.workspace.borrowers() {
+                let why = format_args!("{name}, which takes in sources of another package");
+                progress.done("left out", why);
+            }
+        }
+    }
+
     /// Builds all test binaries of the copy as it is now.
     pub(crate) fn build(&self) -> anyhow::Result<Build> {
         let mut command = self.command("cap")?;
@@ -135,6 +146,9 @@ impl Builder<'_> {
             command.arg("--workspace");
             if self.workspace.has_own_package() {
                 command.args(["--exclude", workspace::own_package()]);
+            }
+            for borrower in self.workspace.borrowers() {
+                command.args(["--exclude", borrower]);
             }
         }
         for package in self.packages {

@@ -122,6 +122,8 @@ impl Declaration {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::OnceCell;
+
     use super::*;
     use crate::exit::{Exit, exit_of};
     use crate::mutant::tests::plan_one;
@@ -183,6 +185,7 @@ mod tests {
             target_directory: base.0.join("target"),
             members: vec![member("p"), member("other")],
             default_members: Vec::new(),
+            known_borrowers: OnceCell::new(),
         };
         put(base.0.join("other/lib.rs"), "");
         let read = |file: &str| {

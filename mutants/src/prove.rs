@@ -226,6 +226,7 @@ impl Prover<'_> {
         selected: &[&Removal],
     ) -> anyhow::Result<Option<(Schema, TestBinaries, Applied)>> {
         let begun = Instant::now();
+        self.session.builder.tell_left_out(&self.session.progress);
         let switch = self.session.scratch.order();
         let mut apart = BTreeSet::new();
         for round in 1..=ROUNDS_MAX {

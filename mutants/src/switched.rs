@@ -147,6 +147,7 @@ impl Switched<'_> {
 
     /// Builds all tests, for running them. Nothing if it was interrupted.
     pub(crate) fn build(&self, settled: &mut Settled) -> anyhow::Result<Option<TestBinaries>> {
+        self.builder.tell_left_out(self.progress);
         for round in 1..=ROUNDS_MAX {
             let begun = Instant::now();
             self.progress.doing(format_args!("building the tests, round {round}"));

@@ -1,5 +1,7 @@
 //! The workspace as cargo tells it: where it is, where it builds, its members.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +11,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 use crate::exit::{Exit, Stop};
+use crate::modules;
 
 /// A workspace on disk.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(crate) struct Workspace {
     pub(crate) members: Vec<Member>,
     /// The names of those that cargo works on unasked.
     pub(crate) default_members: Vec<String>,
+    /// See [`Workspace::borrowers`].
+    pub(crate) known_borrowers: OnceCell<Vec<String>>,
 }
 
 /// A package of the workspace.
@@ -118,6 +123,7 @@ impl Workspace {
             target_directory: metadata.target_directory,
             members,
             default_members,
+            known_borrowers: OnceCell::new(),
         })
     }
 
@@ -131,6 +137,23 @@ impl Workspace {
     pub(crate) fn member_of(&self, file: &Path) -> Option<&Member> {
         let around = self.members.iter().filter(|member| file.starts_with(&member.directory));
         around.max_by_key(|member| member.directory.components().count())
+    }
+
+    /// The names of members that take in a source of another one by its path. A switch in there names
+    /// a module of the crate that it was made for, so that they would not build.
+    pub(crate) fn borrowers(&self) -> &[String] {
+        self.known_borrowers.get_or_init(|| {
+            let borrows = |member: &&Member| {
+                let mut files = BTreeMap::new();
+                for root in &member.roots {
+                    // What cannot be read the compiler tells better.
+                    let _unreadable = modules::read(&self.root, root, &mut files);
+                }
+                let own = |file: &PathBuf| file.starts_with(&member.directory);
+                !files.keys().all(own)
+            };
+            self.subjects().filter(borrows).map(|member| member.name.clone()).collect()
+        })
     }
 
     pub(crate) fn has_own_package(&self) -> bool {
@@ -164,11 +187,19 @@ mod tests {
             target_directory: PathBuf::new(),
             members: vec![member("root", ""), member("a", "a"), member("b", "a/b")],
             default_members: Vec::new(),
+            known_borrowers: OnceCell::new(),
         };
         let of = |file: &str| workspace.member_of(Path::new(file)).map(|member| &*member.name);
         assert_eq!(
             ["src/lib.rs", "a/src/lib.rs", "a/b/src/lib.rs", "ab/lib.rs"].map(of),
             [Some("root"), Some("a"), Some("b"), Some("root")]
         );
+    }
+
+    #[test]
+    fn a_member_that_takes_in_a_source_of_another_is_known() {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let workspace = Workspace::find(Some(&manifest)).unwrap();
+        assert_eq!(workspace.borrowers(), ["mortmain-loom"]);
     }
 }
