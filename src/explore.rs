@@ -251,7 +251,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
 }
 
 /// What is explored, in words.
-fn describe(case: &Case) -> String {
+pub(crate) fn describe(case: &Case) -> String {
     let sweeps = several(case.sweeps as u64, "sweep");
     let mut what = String::new();
     if case.subject != Subject::MORTMAIN {

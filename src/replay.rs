@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mortmain_harness::explore::{Case, Counterexample, Differs, Failure, Trace};
+use mortmain_harness::diagram::Diagram;
+use mortmain_harness::explore::{Case, Counterexample, Differs, Failure, Replayed, Trace};
 use mortmain_harness::world::World;
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::explore::describe;
 use crate::output::Output;
 
 /// Which run.
@@ -21,6 +23,9 @@ pub(crate) struct Options {
     /// Show names, locks and processes before and after this choice, from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     step: Option<u32>,
+    /// Draw it: a lane a process, time downward, as an SVG of its own
+    #[arg(long, value_name = "OUT")]
+    svg: Option<PathBuf>,
 }
 
 /// Runs it, and prints what came of it.
@@ -48,6 +53,12 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
         Ok(_) => (Exit::Finding, format!("{choices} choices, and the same end: {}", trace.says)),
         Err(differs) => (Exit::Diverged, format!("not the run that was saved: {differs}")),
     };
+    if let (Some(out), Ok(replayed)) = (&options.svg, &replayed)
+        && let Err(error) = fs::write(out, picture(&trace, replayed))
+    {
+        writeln!(io::stderr(), "cannot draw it as {}: {error}", out.display())?;
+        return Ok(Exit::Usage);
+    }
     let mut out = output.stdout();
     if output.json() {
         let line = Line {
@@ -69,6 +80,18 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
     }
     writeln!(out, "{}", output.verdict(&verdict, false))?;
     Ok(exit)
+}
+
+/// The run as an SVG.
+fn picture(trace: &Trace, replayed: &Replayed) -> String {
+    let violation = match &replayed.failure {
+        Some(Failure::Violation(violation)) => Some(violation),
+        Some(Failure::Diverged(_)) | None => None,
+    };
+    let title = describe(&trace.case);
+    let caption = [trace.says.clone()];
+    let timeline = &replayed.timeline;
+    Diagram { timeline, violation, title: &title, caption: &caption }.to_string()
 }
 
 /// The world around one choice.

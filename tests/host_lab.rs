@@ -218,6 +218,15 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
 
     let file = again[1];
     let text = fs::read_to_string(file).expect("it was saved");
+    let picture = scratch.path().join("a-run.svg");
+    let (code, lines) = lab(&["replay", file, "--svg", text_of(&picture)]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let drawn = fs::read_to_string(&picture).expect("it was drawn");
+    assert!(drawn.starts_with("<svg ") && drawn.contains(">command 101</text>"), "{drawn}");
+    let nowhere = scratch.path().join("nowhere").join("a-run.svg");
+    let nowhere = text_of(&nowhere);
+    let expected = format!("cannot draw it as {nowhere}: No such file or directory (os error 2)");
+    assert_eq!(lab_errors(&["replay", file, "--svg", nowhere]), (Some(2), vec![expected]));
     let other = file_in(&scratch, "another-run.toml", &text.replacen("| lock 4", "| lock 5", 1));
     let (code, lines) = lab(&["replay", &other]);
     let expected = "not the run that was saved: \
@@ -237,7 +246,7 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
     let choices = text.matches(" |").count();
     let expected = format!("{file} has {choices} choices, and no choice 999");
     assert_eq!(lab_errors(&["replay", file, "--step", "999"]), (Some(2), vec![expected]));
-    assert_eq!(names_in(scratch.path()).len(), 4, "nothing else is in it");
+    assert_eq!(names_in(scratch.path()).len(), 5, "nothing else is in it");
 }
 
 #[test]

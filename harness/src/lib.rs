@@ -28,7 +28,7 @@
 //! * [`world`] is the simulated machine, as plain data;
 //! * [`simulated`] runs programs in it, one call at a time;
 //! * [`explore`] goes through every order of their steps and kills;
-//! * [`judge`] says what must be true, and [`timeline`] shows what happened.
+//! * [`judge`] says what must be true, [`timeline`] shows what happened, and [`diagram`] draws it.
 //!
 //! Invariant: `unsafe` code lives in the private module `raw` and nowhere else.
 
@@ -36,12 +36,14 @@ pub mod actor;
 pub mod answers;
 pub mod cell;
 pub mod descriptors;
+pub mod diagram;
 pub mod explore;
 mod fate;
 pub mod faults;
 pub mod forge;
 pub mod ground;
 pub mod guard;
+mod handles;
 pub mod intercept;
 pub mod judge;
 pub mod part;

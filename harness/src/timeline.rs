@@ -1,16 +1,24 @@
 //! What happened, for people: a lane a process, a line an event.
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 use mortmain::sys::Pid;
 
-use crate::judge::Who;
+use crate::judge::{Violation, Who};
+use crate::world::Effect;
+use crate::world::request::Request;
+
+/// The step that a kill is, in what a judge says.
+pub(crate) const SIGKILL: &str = "SIGKILL";
 
 /// What an event means for its process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventKind {
     /// It made a step.
     Step,
+    /// It made a step that failed for no reason of its own.
+    Failed,
     /// It was born.
     Born,
     /// It ended by itself.
@@ -23,11 +31,26 @@ impl EventKind {
     fn letter(self) -> char {
         match self {
             EventKind::Step => 'o',
+            EventKind::Failed => '!',
             EventKind::Born => '+',
             EventKind::Ended => '.',
             EventKind::Killed => 'X',
         }
     }
+
+    /// Whether it is the last one of its process.
+    pub(crate) fn is_end(self) -> bool {
+        matches!(self, EventKind::Ended | EventKind::Killed)
+    }
+}
+
+/// A step as the world saw it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Called {
+    /// What was asked for.
+    pub request: Arc<Request>,
+    /// What came of it, whatever its process was told.
+    pub effect: Effect,
 }
 
 /// One event.
@@ -39,6 +62,20 @@ pub struct Event {
     pub kind: EventKind,
     /// In words.
     pub text: String,
+    /// The step, where it is one of a process.
+    pub called: Option<Called>,
+}
+
+impl Event {
+    /// Its process as it is called after it: it may have become another program.
+    pub(crate) fn who_then(&self) -> Who {
+        match &self.called {
+            Some(Called { effect: Effect::Image(program), .. }) => {
+                Who { program: program.name, ..self.who }
+            }
+            _ => self.who,
+        }
+    }
 }
 
 /// Events in order.
@@ -50,7 +87,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// The processes, in the order in which they turn up.
-    fn lanes(&self) -> Vec<Pid> {
+    pub(crate) fn lanes(&self) -> Vec<Pid> {
         let mut lanes = Vec::new();
         for event in &self.events {
             if !lanes.contains(&event.who.pid) {
@@ -58,6 +95,18 @@ impl Timeline {
             }
         }
         lanes
+    }
+
+    /// The event that a violation blames, by its place: the last of that process with that step.
+    pub(crate) fn blamed(&self, violation: &Violation) -> Option<usize> {
+        let (by, step) = violation.blamed()?;
+        self.events.iter().rposition(|event| {
+            event.who == by
+                && match &event.called {
+                    Some(called) => called.request.to_string() == step,
+                    None => event.kind == EventKind::Killed && step == SIGKILL,
+                }
+        })
     }
 }
 
@@ -76,7 +125,7 @@ impl fmt::Display for Timeline {
                 };
                 write!(line, " {letter}")?;
                 if mine {
-                    alive[lane] = !matches!(event.kind, EventKind::Ended | EventKind::Killed);
+                    alive[lane] = !event.kind.is_end();
                 }
             }
             writeln!(f, "{:>5} {line}  {}: {}", at + 1, event.who, event.text)?;
@@ -95,6 +144,7 @@ mod tests {
             who: Who { pid: Pid(pid), program },
             kind,
             text: text.into(),
+            called: None,
         };
         let timeline = Timeline {
             events: vec![

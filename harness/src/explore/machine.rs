@@ -4,6 +4,7 @@
 //! one of them finds is what another one replays.
 
 use std::fmt;
+use std::sync::Arc;
 
 use mortmain::sys::{Call, Errno, Pid};
 use mortmain_subjects::Beyond;
@@ -11,7 +12,7 @@ use mortmain_subjects::Beyond;
 use super::{Setup, WAIT_SECONDS};
 use crate::judge::{self, Property, Violation, Who};
 use crate::simulated::{Diverged, Engine, Origin};
-use crate::timeline::{Event, EventKind};
+use crate::timeline::{Called, Event, EventKind, SIGKILL};
 use crate::world::request::{ChildCall, Request, Response};
 use crate::world::{Effect, World};
 
@@ -173,8 +174,27 @@ impl<'s, E: Engine> Machine<'s, E> {
 
     fn tell(&mut self, who: Who, kind: EventKind, text: impl FnOnce() -> String) {
         if let Some(events) = &mut self.events {
-            events.push(Event { who, kind, text: text() });
+            events.push(Event { who, kind, text: text(), called: None });
         }
+    }
+
+    /// Tells a step and what came of it; of one that failed, how.
+    fn tell_step(&mut self, who: Who, request: &Arc<Request>, effect: &Effect, how: Option<&str>) {
+        let Some(events) = &mut self.events else { return };
+        let (kind, text) = match (effect, how) {
+            (_, Some(how)) => (EventKind::Failed, format!("{request}: {how}")),
+            (Effect::Answer(response), _) => (EventKind::Step, format!("{request}: {response}")),
+            (Effect::Born { child }, _) => {
+                (EventKind::Step, format!("{request}: forks process {}", child.0))
+            }
+            (Effect::Forked { child }, _) => {
+                (EventKind::Step, format!("{request}: process {}", child.0))
+            }
+            (Effect::Image(program), _) => (EventKind::Step, format!("{request}: {program}")),
+            (Effect::Ended, _) => (EventKind::Ended, request.to_string()),
+        };
+        let called = Some(Called { request: request.clone(), effect: effect.clone() });
+        events.push(Event { who, kind, text, called });
     }
 
     /// The state in which everybody has just been started.
@@ -312,7 +332,7 @@ impl<'s, E: Engine> Machine<'s, E> {
                 state.kills_left -= 1;
                 let who = Who::new(&state.world, pid);
                 self.kill(state, pid);
-                self.judge_step(state, who, || "SIGKILL".into())
+                self.judge_step(state, who, || SIGKILL.into())
             }
             Choice::Wait => {
                 state.waits_left -= 1;
@@ -352,21 +372,33 @@ impl<'s, E: Engine> Machine<'s, E> {
         state.bury();
     }
 
+    /// Forgets whoever does not live any more, and tells of those whom somebody else has ended.
+    fn bury(&mut self, state: &mut State<E::Process>) {
+        if let Some(events) = &mut self.events {
+            for (pid, _) in state.processes.iter().filter(|(pid, _)| !state.world.lives(*pid)) {
+                let last = events.iter().rfind(|event| event.who.pid == *pid);
+                let Some(last) = last.filter(|last| !last.kind.is_end()) else { continue };
+                let (who, text) = (last.who_then(), "is killed".into());
+                events.push(Event { who, kind: EventKind::Killed, text, called: None });
+            }
+        }
+        state.bury();
+    }
+
     fn step(&mut self, state: &mut State<E::Process>, pid: Pid) -> Result<(), Failure> {
         let process = state.process(pid).expect("only processes that live are chosen");
         let request = self.engine.request(process);
         let who = Who::new(&state.world, pid);
         let effect = state.world.exec(pid, &request);
+        self.tell_step(who, &request, &effect, None);
         match effect {
             Effect::Answer(response) => {
-                self.tell(who, EventKind::Step, || format!("{request}: {response}"));
                 // It may have killed itself.
                 if state.world.lives(pid) {
                     self.answer(state, pid, &response)?;
                 }
             }
             Effect::Born { child } => {
-                self.tell(who, EventKind::Step, || format!("{request}: forks process {}", child.0));
                 let Request::Spawn { command, plan } = &*request else {
                     unreachable!("only a spawn has a child that it waits for");
                 };
@@ -374,7 +406,6 @@ impl<'s, E: Engine> Machine<'s, E> {
                 self.start(state, child, origin)?;
             }
             Effect::Forked { child } => {
-                self.tell(who, EventKind::Step, || format!("{request}: process {}", child.0));
                 let process = state.process(pid).expect("it has just made a step");
                 let second = self.engine.double(process)?;
                 state.put(child, second);
@@ -383,13 +414,12 @@ impl<'s, E: Engine> Machine<'s, E> {
                 self.answer(state, pid, &Response::Forked(Ok(Some(child))))?;
             }
             Effect::Image(program) => {
-                self.tell(who, EventKind::Step, || format!("{request}: {program}"));
                 self.enter(state, pid, Origin::Program(program))?;
             }
-            Effect::Ended => self.tell(who, EventKind::Ended, || request.to_string()),
+            Effect::Ended => {}
         }
         // The step may have ended its own process, or others.
-        state.bury();
+        self.bury(state);
         self.judge_step(state, who, || request.to_string())
     }
 
@@ -404,20 +434,21 @@ impl<'s, E: Engine> Machine<'s, E> {
         let process = state.process(pid).expect("only processes that live are chosen");
         let request = self.engine.request(process);
         let who = Who::new(&state.world, pid);
-        if done {
-            // Whatever it answers, nobody hears it.
-            let _answer = state.world.exec(pid, &request);
-        }
-        let how = if done { "is done, and fails" } else { "fails" };
-        let name = errno.symbol().unwrap_or("?");
-        self.tell(who, EventKind::Step, || format!("{request}: {how}: {name}"));
-        state.bury();
-        self.judge_step(state, who, || request.to_string())?;
         let response = match &*request {
             Request::Child(ChildCall::Identity) => Response::Identity(Err(errno)),
             Request::Child(_) => Response::Done(Err(errno)),
             _ => Response::Reply(Err(errno)),
         };
+        // Whatever it answers when it is done, nobody hears it.
+        let effect = match done {
+            true => state.world.exec(pid, &request),
+            false => Effect::Answer(response.clone()),
+        };
+        let how = if done { "is done, and fails" } else { "fails" };
+        let how = format!("{how}: {}", errno.symbol().unwrap_or("?"));
+        self.tell_step(who, &request, &effect, Some(&how));
+        self.bury(state);
+        self.judge_step(state, who, || request.to_string())?;
         self.answer(state, pid, &response)
     }
 
@@ -447,13 +478,13 @@ impl<'s, E: Engine> Machine<'s, E> {
             if !private && !request.is_mark() {
                 return Ok(());
             }
-            let Effect::Answer(response) = state.world.exec(pid, &request) else {
+            let effect = state.world.exec(pid, &request);
+            if !request.is_silent() {
+                self.tell_step(Who::new(&state.world, pid), &request, &effect, None);
+            }
+            let Effect::Answer(response) = effect else {
                 unreachable!("what concerns nobody else is answered at once");
             };
-            if !request.is_silent() {
-                let who = Who::new(&state.world, pid);
-                self.tell(who, EventKind::Step, || format!("{request}: {response}"));
-            }
             let process = state.process(pid).expect("it is still there");
             self.engine.answer(process, &response)?;
         }

@@ -1,15 +1,19 @@
 //! What the merging of private steps rests on, looked at in every state of
 //! real runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use mortmain::sys::Pid;
 
 use super::exhaust::{Spot, fingerprint};
 use super::machine::{Choice, Machine};
 use super::strategy::{Budget, Lengths, Scheduler, Strategy};
 use super::{Case, Setup, Subject, Without};
+use crate::handles::Handles;
 use crate::simulated::subject::{Manner, Then};
 use crate::simulated::{Engine as _, Live, Trie};
-use crate::world::Reaping;
+use crate::timeline::EventKind;
+use crate::world::{Reaping, World};
 
 fn after(machine: &mut Machine<'_, Trie<'_>>, state: &Spot, choices: &[Choice]) -> Spot {
     let mut state = state.clone();
@@ -112,4 +116,82 @@ fn learnt_and_live_processes_do_the_same_step_by_step() {
         let taken: u64 = (0..100).map(|at| check_both_engines(&setup, &mut trie, at)).sum();
         assert!(taken > 1_000, "{case:?}: only {taken} choices");
     }
+}
+
+/// A group that its owner ends dies where the timeline says that it is ended.
+#[test]
+fn whom_another_process_ends_has_a_line_of_its_own() {
+    let setup = Case { then: Then::EndAndClose, ..Case::SMALL }.setup();
+    let mut machine = Machine::new(&setup, Live::new(&setup.programs));
+    machine.events = Some(Vec::new());
+    let mut state = machine.begin().expect("nothing is wrong in the beginning");
+    let mut choices = Vec::new();
+    while let Some(step) = machine.first_step(&state, &mut choices) {
+        machine.take(&mut state, step).expect("nothing is wrong on the way");
+    }
+    let events = machine.events.expect("they were asked for");
+    let ended = events.iter().position(|event| event.text == "kill-group 101: done");
+    let ended = ended.expect("the owner ends its command");
+    let next = &events[ended + 1];
+    assert_eq!((next.who.to_string().as_str(), next.kind), ("command 101", EventKind::Killed));
+    let killed = events.iter().filter(|event| event.kind == EventKind::Killed);
+    assert_eq!(killed.count(), 1, "{events:?}");
+}
+
+/// Who holds the lock of what, by its path below the root: as the world describes it.
+fn locks_of(world: &World) -> BTreeMap<String, Vec<Pid>> {
+    let lines = world.describe();
+    let locks = lines.iter().filter_map(|line| {
+        let (what, holders) = line.split_once(", locked by ")?;
+        let path = what.split(", ").next()?.strip_prefix("/r/").unwrap_or(World::ROOT);
+        let holders = holders.split(" and ").map(|pid| Pid(pid.parse().expect("a number")));
+        Some((path.to_owned(), holders.collect()))
+    });
+    locks.collect()
+}
+
+/// Compares them with what is worked out from the timeline; how many locks there were.
+fn check_locks(handles: &Handles, world: &World) -> usize {
+    let real = locks_of(world);
+    let named: BTreeSet<String> = world.tree().iter().map(ToString::to_string).collect();
+    let mut seen: BTreeMap<String, Vec<Pid>> = BTreeMap::new();
+    for (pid, of) in handles.held() {
+        // A file that has no name any more is in no list of the world.
+        if named.contains(handles.path_of(of)) {
+            seen.entry(handles.path_of(of).into()).or_default().push(pid);
+        }
+    }
+    assert_eq!(seen, real);
+    real.len()
+}
+
+#[test]
+fn the_locks_of_a_timeline_are_those_of_the_world() {
+    let rules = Without::RULES.map(|(_, rule)| rule.shown_by());
+    let subjects = Subject::ALL.map(Subject::shown_by);
+    let failing = Case { failures: 2, then: Then::EndAndClose, ..Case::GATE };
+    let mut locks = 0;
+    for case in rules.into_iter().chain(subjects).chain([failing]) {
+        let setup = case.setup();
+        for iteration in 0..40 {
+            let lengths = Lengths { undisturbed: 40, longest: 80 };
+            let strategy = Strategy::Sticky;
+            let mut scheduler =
+                Scheduler::new(Budget::of(&setup), strategy, (1, iteration), lengths);
+            let mut machine = Machine::new(&setup, Live::new(&setup.programs));
+            machine.events = Some(Vec::new());
+            let mut state = machine.begin().expect("nothing is wrong in the beginning");
+            let (mut handles, mut choices, mut ended) = (Handles::default(), Vec::new(), false);
+            while !ended {
+                machine.choices(&state, &mut choices);
+                let choice = scheduler.next(&choices);
+                ended = machine.take(&mut state, choice).is_err() || choice == Choice::Recover;
+                for event in machine.events.replace(Vec::new()).expect("they are asked for") {
+                    handles.follow(&event);
+                }
+                locks += check_locks(&handles, &state.world);
+            }
+        }
+    }
+    assert!(locks > 5_000, "only {locks}");
 }
