@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use mortmain_harness::explore::{Bounds, Cell, Failure, Held, Row, Subject, Witness, compare};
+use mortmain_harness::explore::{
+    Bounds, Cell, Failure, Held, Row, Subject, Witness, compare, told,
+};
 use mortmain_harness::judge::{Property, Violation};
 use serde::Serialize;
 
@@ -102,8 +104,9 @@ fn tell(row: &Row, cell: &Cell, witness: &Witness, out: &mut impl Write) -> io::
     let (manner, then) = (witness.case.manner.word(), witness.case.then.word());
     writeln!(out, "\n{name}, {id} in {choices} (command {manner}, owner {then})")?;
     writeln!(out, "  {}", witness.found.failure)?;
+    writeln!(out, "  {}", told(&witness.case, &witness.found))?;
     match row.subject.rejection(id) {
-        Some(known) => writeln!(out, "  what is missing, {}: {}", known.rule, known.because),
+        Some(_) => Ok(()),
         None => writeln!(out, "  nobody knew of this"),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use mortmain_harness::explore::{
-    Bounds, Case, Counterexample, Counts, Subject, Verdict, Without, exhaust_watched,
+    Bounds, Case, Counts, Subject, Verdict, Without, exhaust_watched, explain,
 };
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_harness::simulated::subject::{Manner, Then};
@@ -237,13 +237,13 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
     let mut out = output.stdout();
     if output.json() {
-        let line = Line::of(&exploration.verdict, &counts, exit, saved.as_ref());
+        let line = Line::of(&case, &exploration.verdict, &counts, exit, saved.as_ref());
         output.json_line(&mut out, "exploration", &line)?;
         return Ok(exit);
     }
     if let (Verdict::Found(found), Some(saved)) = (&exploration.verdict, &saved) {
         writeln!(out, "{found}")?;
-        tell_why(&case, found, &mut out)?;
+        writeln!(out, "{}", explain(&case, found))?;
         saved.tell(&mut out)?;
     }
     writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
@@ -271,18 +271,6 @@ pub(crate) fn describe(case: &Case) -> String {
         what += &format!(", {} alone", property.id());
     }
     what
-}
-
-/// The rule that a design is known to lack, if this is why it is.
-pub(crate) fn tell_why(
-    case: &Case,
-    found: &Counterexample,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    match case.subject.rejection(found.failure.property()) {
-        Some(known) => writeln!(out, "what is missing, {}: {}", known.rule, known.because),
-        None => Ok(()),
-    }
 }
 
 /// The designs that there are.
@@ -324,19 +312,29 @@ struct Line {
     /// How often L1 was, unless L2 was judged alone.
     recoveries: u64,
     found: Option<String>,
+    /// Why.
+    explained: Option<String>,
     /// Where that is saved, for `replay`.
     saved: Option<String>,
 }
 
 impl Line {
-    fn of(verdict: &Verdict, counts: &Counts, exit: Exit, saved: Option<&Saved>) -> Line {
-        let found = match verdict {
-            Verdict::Found(found) => Some(found.to_string()),
-            _ => None,
+    fn of(
+        case: &Case,
+        verdict: &Verdict,
+        counts: &Counts,
+        exit: Exit,
+        saved: Option<&Saved>,
+    ) -> Line {
+        let (found, explained) = match verdict {
+            Verdict::Found(found) => {
+                (Some(found.to_string()), Some(explain(case, found).to_string()))
+            }
+            _ => (None, None),
         };
         let Counts { states, transitions, depth, in_use, recoveries, .. } = *counts;
         let (exit, saved) = (exit as u8, saved.and_then(Saved::path));
-        Line { exit, states, transitions, depth, in_use, recoveries, found, saved }
+        Line { exit, states, transitions, depth, in_use, recoveries, found, explained, saved }
     }
 }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mortmain_harness::diagram::Diagram;
-use mortmain_harness::explore::{Case, Counterexample, Differs, Failure, Replayed, Trace};
+use mortmain_harness::explore::{
+    Case, Counterexample, Differs, Explanation, Failure, Replayed, Trace, explain,
+};
 use mortmain_harness::world::World;
 use serde::Serialize;
 
@@ -49,12 +51,14 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
     let mut around = Around::default();
     let step = options.step.map(|step| step as usize - 1);
     let replayed = trace.replay(&mut |at, label, world| around.look(step, at, label, world));
+    let found = replayed.as_ref().ok().and_then(|replayed| found_in(&trace, replayed));
+    let explanation = found.as_ref().map(|found| explain(&trace.case, found));
     let (exit, verdict) = match &replayed {
         Ok(_) => (Exit::Finding, format!("{choices} choices, and the same end: {}", trace.says)),
         Err(differs) => (Exit::Diverged, format!("not the run that was saved: {differs}")),
     };
-    if let (Some(out), Ok(replayed)) = (&options.svg, &replayed)
-        && let Err(error) = fs::write(out, picture(&trace, replayed))
+    if let (Some(out), Some(found), Some(explanation)) = (&options.svg, &found, &explanation)
+        && let Err(error) = fs::write(out, picture(&trace.case, found, explanation))
     {
         writeln!(io::stderr(), "cannot draw it as {}: {error}", out.display())?;
         return Ok(Exit::Usage);
@@ -66,6 +70,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
             found: &trace.found,
             says: &trace.says,
             choices,
+            explained: explanation.as_ref().map(ToString::to_string),
             differs: replayed.as_ref().err().map(Differs::to_string),
             before: &around.before,
             after: &around.after,
@@ -78,20 +83,33 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
         (None, Ok(replayed)) => writeln!(out, "{}", replayed.timeline)?,
         (None, Err(_)) => {}
     }
+    if let (None, Some(explanation)) = (step, &explanation) {
+        writeln!(out, "{explanation}")?;
+    }
     writeln!(out, "{}", output.verdict(&verdict, false))?;
     Ok(exit)
 }
 
+/// What a saved run has shown once more.
+fn found_in(trace: &Trace, replayed: &Replayed) -> Option<Counterexample> {
+    let schedule = trace.choices.iter().map(|(choice, _)| *choice).collect();
+    let Replayed { failure, timeline } = replayed.clone();
+    Some(Counterexample { failure: failure?, schedule, timeline })
+}
+
 /// The run as an SVG.
-fn picture(trace: &Trace, replayed: &Replayed) -> String {
-    let violation = match &replayed.failure {
-        Some(Failure::Violation(violation)) => Some(violation),
-        Some(Failure::Diverged(_)) | None => None,
+fn picture(case: &Case, found: &Counterexample, explanation: &Explanation) -> String {
+    let violation = match &found.failure {
+        Failure::Violation(violation) => Some(violation),
+        Failure::Diverged(_) => None,
     };
-    let title = describe(&trace.case);
-    let caption = [trace.says.clone()];
-    let timeline = &replayed.timeline;
-    Diagram { timeline, violation, title: &title, caption: &caption }.to_string()
+    let explained = explanation.to_string();
+    let caption: Vec<String> = [found.failure.to_string()]
+        .into_iter()
+        .chain(explained.lines().map(str::to_owned))
+        .collect();
+    let (timeline, title) = (&found.timeline, &*describe(case));
+    Diagram { timeline, violation, title, caption: &caption }.to_string()
 }
 
 /// The world around one choice.
@@ -133,6 +151,7 @@ struct Line<'l> {
     found: &'l str,
     says: &'l str,
     choices: usize,
+    explained: Option<String>,
     differs: Option<String>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     before: &'l [String],

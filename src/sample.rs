@@ -4,11 +4,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use mortmain_harness::explore::{Case, SampleCounts, Sampled, Sampling, Strategy, Without, sample};
+use mortmain_harness::explore::{
+    Case, SampleCounts, Sampled, Sampling, Strategy, Without, explain, sample,
+};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::explore::{Engine, HOW, tell_why};
+use crate::explore::{Engine, HOW};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::replay::{self, Saved};
@@ -133,13 +135,14 @@ pub(crate) fn run(
     let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
     let mut out = output.stdout();
     if output.json() {
-        let line = Line::of(&sampled, &counts, &engine, seed, exit, saved.as_ref());
+        let of = (engine.as_str(), seed);
+        let line = Line::of(&work.case, &sampled, &counts, of, exit, saved.as_ref());
         output.json_line(&mut out, "sample", &line)?;
         return Ok(exit);
     }
     if let (Sampled::Found { found, .. }, Some(saved)) = (&sampled, &saved) {
         writeln!(out, "{found}")?;
-        tell_why(&work.case, found, &mut out)?;
+        writeln!(out, "{}", explain(&work.case, found))?;
         saved.tell(&mut out)?;
         if let Some(shortest) = shortest(&work.case) {
             writeln!(out, "for the shortest: {shortest}")?;
@@ -206,20 +209,21 @@ struct Line<'l> {
     digest: String,
     iteration: Option<u64>,
     found: Option<String>,
+    explained: Option<String>,
     saved: Option<String>,
 }
 
 impl<'l> Line<'l> {
     fn of(
+        case: &Case,
         sampled: &Sampled,
         counts: &SampleCounts,
-        engine: &'l str,
-        seed: u64,
+        (engine, seed): (&'l str, u64),
         exit: Exit,
         saved: Option<&Saved>,
     ) -> Line<'l> {
         let (iteration, found) = match sampled {
-            Sampled::Found { iteration, found } => (Some(*iteration), Some(found.to_string())),
+            Sampled::Found { iteration, found } => (Some(*iteration), Some(found)),
             Sampled::Nothing | Sampled::Ended => (None, None),
         };
         let SampleCounts { runs, choices, in_use, recoveries, kills, failures, waits, digest } =
@@ -239,7 +243,8 @@ impl<'l> Line<'l> {
             waits,
             digest,
             iteration,
-            found,
+            found: found.map(ToString::to_string),
+            explained: found.map(|found| explain(case, found).to_string()),
             saved: saved.and_then(Saved::path),
         }
     }

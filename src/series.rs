@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use mortmain_harness::explore::{Case, SeriesCounts, Struck, series, series_case};
+use mortmain_harness::explore::{Case, SeriesCounts, Struck, explain, series, series_case};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::explore::tell_why;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
 use crate::replay::{self, Saved};
@@ -54,13 +53,13 @@ pub(crate) fn run(
     let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
     let mut out = output.stdout();
     if output.json() {
-        let line = Line::of(&struck, &counts, seed, exit, saved.as_ref());
+        let line = Line::of(&case, &struck, &counts, seed, exit, saved.as_ref());
         output.json_line(&mut out, "series", &line)?;
         return Ok(exit);
     }
     if let (Struck::Found(found), Some(saved)) = (&struck, &saved) {
         writeln!(out, "{found}")?;
-        tell_why(&case, found, &mut out)?;
+        writeln!(out, "{}", explain(&case, found))?;
         saved.tell(&mut out)?;
         if let Some(shortest) = shortest(&case) {
             writeln!(out, "for the shortest: {shortest}")?;
@@ -83,11 +82,13 @@ struct Line<'l> {
     /// Each program with each kind of call that failed.
     failed: Vec<&'l str>,
     found: Option<String>,
+    explained: Option<String>,
     saved: Option<String>,
 }
 
 impl<'l> Line<'l> {
     fn of(
+        case: &Case,
         struck: &Struck,
         counts: &'l SeriesCounts,
         seed: u64,
@@ -95,13 +96,28 @@ impl<'l> Line<'l> {
         saved: Option<&Saved>,
     ) -> Line<'l> {
         let found = match struck {
-            Struck::Found(found) => Some(found.to_string()),
+            Struck::Found(found) => Some(found),
             Struck::Nothing | Struck::Ended => None,
         };
+        let explained = found.map(|found| explain(case, found).to_string());
+        let found = found.map(ToString::to_string);
         let SeriesCounts { bases, positions, kills, once, for_ever, in_use, .. } = *counts;
         let failed = counts.failed.iter().map(String::as_str).collect();
         let exit = exit as u8;
         let saved = saved.and_then(Saved::path);
-        Line { exit, seed, bases, positions, kills, once, for_ever, in_use, failed, found, saved }
+        Line {
+            exit,
+            seed,
+            bases,
+            positions,
+            kills,
+            once,
+            for_ever,
+            in_use,
+            failed,
+            found,
+            explained,
+            saved,
+        }
     }
 }

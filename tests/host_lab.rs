@@ -223,6 +223,9 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
     assert_eq!(code, Some(1), "{lines:#?}");
     let drawn = fs::read_to_string(&picture).expect("it was drawn");
     assert!(drawn.starts_with("<svg ") && drawn.contains(">command 101</text>"), "{drawn}");
+    // Why, in the caption and in the text.
+    let why = "because nobody asks for the commands (l3)";
+    assert!(drawn.contains(why) && lines.iter().any(|line| line.ends_with(why)), "{lines:#?}");
     let nowhere = scratch.path().join("nowhere").join("a-run.svg");
     let nowhere = text_of(&nowhere);
     let expected = format!("cannot draw it as {nowhere}: No such file or directory (os error 2)");
@@ -258,6 +261,8 @@ fn a_finding_that_is_told_as_json_says_where_it_is_saved() {
         let (code, lines) = lab(&args);
         let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
         assert_eq!((code, &line["exit"]), (Some(1), &1.into()), "{line}");
+        let explained = line["explained"].as_str().unwrap_or_else(|| panic!("{engine}: {line}"));
+        assert!(explained.contains(", because "), "{explained}");
         let saved = line["saved"].as_str().unwrap_or_else(|| panic!("{engine}: {line}"));
         assert_eq!(lab(&["replay", saved]).0, Some(1), "{saved}");
         fs::remove_file(saved).expect("it was saved");
@@ -271,13 +276,17 @@ fn a_design_that_is_rejected_is_a_finding_that_replays() {
     let dir = text_of(scratch.path());
     let (code, lines) = lab(&["explore", "--subject", "marker", "--property", "L1", "--save", dir]);
     assert_eq!(code, Some(1), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.starts_with("what is missing, c3: ")), "{lines:#?}");
+    let told =
+        "sweep 30 left p-568f26aaed74c935 when everybody was dead, because the marker comes ";
+    let told = |line: &&String| line.starts_with(told) && line.ends_with(" (c3)");
+    assert_eq!(lines.iter().filter(told).count(), 1, "{lines:#?}");
     let verdict = "marker: 1 owner, 1 command, 1 sweep, 1 kill, 1 wait of a day, L1 alone: ";
     assert!(lines.last().is_some_and(|line| line.starts_with(verdict)), "{lines:#?}");
     let again = lines.iter().find_map(|line| line.strip_prefix("to see it again: mortmain-lab "));
     let again: Vec<&str> = again.expect("it says how").split(' ').collect();
     let (code, lines) = lab(&again);
     assert_eq!(code, Some(1), "{lines:#?}");
+    assert_eq!(lines.iter().filter(told).count(), 1, "{lines:#?}");
     let end = lines.last().expect("it prints a verdict");
     assert!(end.starts_with("3 choices, and the same end: L1: "), "{end}");
     assert_eq!(names_in(scratch.path()).len(), 1, "nothing else is in it");

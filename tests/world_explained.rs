@@ -6,7 +6,10 @@ use std::path::Path;
 
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::diagram::Diagram;
-use mortmain_harness::explore::{Failure, Trace};
+use mortmain_harness::explore::{
+    Bounds, Case, Counterexample, Failure, Subject, Trace, Verdict, Without, exhaust, explain,
+};
+use mortmain_harness::judge::Judged;
 
 #[global_allocator]
 static ALLOCATOR: ArenaAllocator = ArenaAllocator;
@@ -87,5 +90,222 @@ fn a_picture_shows_who_has_which_lock() {
     for who in ["owner 10", "sweep 20"] {
         let lock = format!("<title>{who} has the lock of p-568f26aaed74c935/lock</title>");
         assert_eq!(text.matches(&lock).count(), 1, "{text}");
+    }
+}
+
+const BOUNDS: Bounds = Bounds { states_max: 1_000_000 };
+
+/// The cases in which a design or a rule that is switched off is known to fail, one a property.
+fn known() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for subject in Subject::ALL {
+        for known in subject.rejections() {
+            let (manner, then) = known.shown_by;
+            let judged = Judged::Only(known.property);
+            cases.push(Case { manner, then, judged, ..subject.shown_by() });
+        }
+    }
+    cases.extend(Without::RULES.map(|(_, rule)| rule.shown_by()));
+    cases
+}
+
+fn name_of(case: &Case) -> String {
+    let rule = Without::RULES.iter().find(|(_, rule)| *rule == case.without);
+    match (rule, case.judged) {
+        (Some((id, _)), _) => format!("without {id}"),
+        (None, Judged::Only(property)) => format!("{} {}", case.subject.name(), property.id()),
+        (None, Judged::All) => case.subject.name().into(),
+    }
+}
+
+#[track_caller]
+fn shortest(case: &Case) -> Counterexample {
+    match exhaust(&case.setup(), &BOUNDS).verdict {
+        Verdict::Found(found) => *found,
+        other => panic!("{case:?}: {other:?}"),
+    }
+}
+
+/// Of each the shortest run: who did what to whom, the rule that is missing, and the two choices, one
+/// after the other, whose order makes the difference.
+#[test]
+fn whatever_fails_is_explained_by_the_rule_that_is_missing() {
+    let expected: [(&str, &[&str]); 13] = [
+        (
+            "age S1",
+            &[
+                "sweep 20 removed p-568f26aaed74c935 while owner 10 was alive, because time is \
+                 no proof: an owner that is idle for a day loses its directory (l5)",
+                "if `now` of sweep 20 had come before the 25 hours, it would hold",
+                "  it was       the clock: 25 hours pass",
+                "               sweep 20: now: 0x6b4b3190",
+                "  it would be  sweep 20: now: 0x6b49d200",
+                "               the clock: 25 hours pass",
+            ],
+        ),
+        (
+            "pid S1",
+            &[
+                "sweep 20 removed p-10-1010-568f26aaed74c935 while owner 101 was alive, \
+                 because nobody asks for the commands: one outlives its owner and loses its \
+                 directory (l3)",
+                "if `process-exists 10` of sweep 20 had come before the kill of owner 10, it \
+                 would hold",
+                "  it was       owner 10: is killed",
+                "               sweep 20: process-exists 10: ESRCH",
+                "  it would be  sweep 20: process-exists 10: done",
+                "               owner 10: is killed",
+            ],
+        ),
+        (
+            "inherited-lease S1",
+            &[
+                "sweep 20 removed p-10-1010-568f26aaed74c935 while command 101 was alive, \
+                 because nobody has written down that a command is there: one that closes what \
+                 it inherited is known by nothing else (p2)",
+                "if `lock 4` of sweep 20 had come before `close every descriptor` of command \
+                 101, it would hold",
+                "  it was       command 101: close every descriptor: done",
+                "               sweep 20: lock 4: done",
+                "  it would be  sweep 20: lock 4: EAGAIN",
+                "               command 101: close every descriptor: done",
+            ],
+        ),
+        (
+            "marker S1",
+            &[
+                "sweep 20 removed p-568f26aaed74c935 while owner 101 was alive, because the \
+                 entry comes after the spawn: an owner killed in between leaves a command that \
+                 nobody knows of (p1)",
+                "if `process-exists 10` of sweep 20 had come before the kill of owner 10, it \
+                 would hold",
+                "  it was       owner 10: is killed",
+                "               sweep 20: process-exists 10: ESRCH",
+                "  it would be  sweep 20: process-exists 10: done",
+                "               owner 10: is killed",
+            ],
+        ),
+        (
+            "marker L1",
+            &[
+                "sweep 30 left p-568f26aaed74c935 when everybody was dead, because the marker \
+                 comes after the name: what was half made looks for ever as if somebody were \
+                 making it (c3)",
+                "without the kill of everybody at that moment, it would hold",
+            ],
+        ),
+        (
+            "lock-file S1",
+            &[
+                "sweep 20 removed p-568f26aaed74c935, and owner 10 relied on it from its `lock \
+                 5` on, because the lock comes after the name: a sweep gets the newborn's lock \
+                 first and removes it (c1)",
+                "if `lock 5` of owner 10 had come before `unlock 5` of sweep 20, it would hold",
+                "  it was       sweep 20: unlock 5: done",
+                "               owner 10: lock 5: done",
+                "  it would be  owner 10: lock 5: EAGAIN",
+                "               sweep 20: unlock 5: done",
+            ],
+        ),
+        (
+            "lock-file L1",
+            &[
+                "sweep 30 left p-568f26aaed74c935 when everybody was dead, because the lock is \
+                 not compared with the name: its holder fills a directory without a lock file, \
+                 which nobody ever removes (c2)",
+                "if `lock 5` of owner 10 had come before the kill of sweep 20, it would hold",
+                "  it was       sweep 20: is killed",
+                "               owner 10: lock 5: done",
+                "  it would be  owner 10: lock 5: EAGAIN",
+                "               sweep 20: is killed",
+            ],
+        ),
+        (
+            "second-look S1",
+            &[
+                "sweep 20 moved p-10-1010-vjsjxwlvgzd7 away and was killed, while command 101 \
+                 was alive, because the look is stale by the time of the rename, and a kill \
+                 before it is taken back hides a directory from its users (l4)",
+                "without the kill of sweep 20, it would hold",
+            ],
+        ),
+        (
+            "without l3",
+            &[
+                "sweep 20 moved p-3jrdr6ortbt5 away while command 101 was alive, because \
+                 nobody asks for the commands (l3)",
+                "if `lock 4` of sweep 20 had come before the kill of owner 10, it would hold",
+                "  it was       owner 10: is killed",
+                "               sweep 20: lock 4: done",
+                "  it would be  sweep 20: lock 4: EAGAIN",
+                "               owner 10: is killed",
+            ],
+        ),
+        (
+            "without l4",
+            &[
+                "sweep 20 moved p-3jrdr6ortbt5 away while command 1011 was alive, because \
+                 nobody looks at who uses a claim (l4)",
+                "if `process 1011` of sweep 20 had come before `new-group` of command 1011, it \
+                 would hold",
+                "  it was       command 1011: new-group: done",
+                "               sweep 20: process 1011: alive, group 1011",
+                "  it would be  sweep 20: process 1011: alive, group 101",
+                "               command 1011: new-group: done",
+            ],
+        ),
+        (
+            "without p1",
+            &[
+                "sweep 20 moved p-3jrdr6ortbt5 away while command 1011 was alive, because the \
+                 lock of a command's entry is taken only when the command has been started \
+                 (p1)",
+                "if `process 1011` of sweep 20 had come before `new-group` of command 1011, it \
+                 would hold",
+                "  it was       command 1011: new-group: done",
+                "               sweep 20: process 1011: alive, group 1011",
+                "  it would be  sweep 20: process 1011: alive, group 101",
+                "               command 1011: new-group: done",
+            ],
+        ),
+        (
+            "without p2",
+            &[
+                "sweep 20 moved p-3jrdr6ortbt5 away while command 101 was alive, because the \
+                 child does not say who it is (p2)",
+                "if `lock 6` of sweep 20 had come before `close every descriptor` of command \
+                 101, it would hold",
+                "  it was       command 101: close every descriptor: done",
+                "               sweep 20: lock 6: done",
+                "  it would be  sweep 20: lock 6: EAGAIN",
+                "               command 101: close every descriptor: done",
+            ],
+        ),
+        (
+            "without r2",
+            &[
+                "sweep 30 left .p-3jrdr6ortbt5.dead-sb3iz6ospxr3 when everybody was dead, \
+                 because what was left half-removed is not judged again (r2)",
+                "if `lock 4` of sweep 20 had come before the kill of owner 10, it would hold",
+                "  it was       owner 10: is killed",
+                "               sweep 20: lock 4: done",
+                "  it would be  sweep 20: lock 4: EAGAIN",
+                "               owner 10: is killed",
+            ],
+        ),
+    ];
+    let cases = known();
+    assert_eq!(cases.iter().map(name_of).collect::<Vec<_>>(), expected.map(|(name, _)| name));
+    for (case, (name, lines)) in cases.iter().zip(expected) {
+        let explanation = explain(case, &shortest(case));
+        assert_eq!(explanation.to_string().lines().collect::<Vec<_>>(), lines, "{name}");
+        if name == "pid S1" {
+            let page = include_str!("../docs/exploring.md");
+            assert!(page.contains(&format!("```text\n{explanation}\n```")), "{explanation}");
+        }
+        let rule = case.subject.rejections().iter().map(|known| known.rule);
+        let rule = rule.chain(Without::RULES.map(|(id, _)| id));
+        let mut named = rule.filter(|rule| explanation.told.ends_with(&format!(" ({rule})")));
+        assert!(named.next().is_some(), "{name}: {}", explanation.told);
     }
 }

@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use mortmain::sys::{Answer, ChildKernel, ChildPlan, Errno, Fd, KernelExt as _, Name, PathBytes};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
-    Bounds, Case, Choice, Struck, Subject, Trace, Verdict, exhaust, replay, series, series_case,
+    Bounds, Case, Choice, Struck, Subject, Trace, Turn, Verdict, exhaust, explain, replay, series,
+    series_case,
 };
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_subjects::{Design, Error, System};
@@ -104,6 +105,11 @@ fn what_goes_wrong_before_anything_strikes_is_found() {
     assert!(found.failure.to_string().starts_with("L1: "), "{found}");
     let undisturbed = |choice: &Choice| matches!(choice, Choice::Step(_) | Choice::Recover);
     assert!(found.schedule.iter().all(undisturbed), "{found}");
+    // Nothing that comes otherwise would make it hold.
+    let explanation = explain(&series_case(case), &found);
+    assert_eq!(explanation.turn, Some(Turn::Nothing), "{explanation}");
+    let last = "no two steps in another order, and no fault less, would make it hold";
+    assert_eq!(explanation.to_string(), format!("sweep 30 left d when everybody was dead\n{last}"));
 }
 
 /// One failing call is too few to show it, at whatever moment.

@@ -283,21 +283,24 @@ fn text(f: &mut fmt::Formatter<'_>, class: &str, x: usize, y: usize, text: &str)
     writeln!(f, "<text{class} x=\"{x}\" y=\"{y}\">{}</text>", Escaped(text))
 }
 
-/// Lines of so many letters, broken between words; a word that is longer has a line of its own.
+/// Lines of so many letters, broken between words and indented like the first; a word that is longer
+/// has a line of its own.
 fn wrapped(text: &str, letters: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        // OK because there is always a last line.
-        let last = lines.last_mut().expect("there is a line");
-        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > letters {
-            lines.push(word.into());
-        } else {
-            if !last.is_empty() {
-                last.push(' ');
+    let words = text.trim_start();
+    let indent = &text[..text.len() - words.len()];
+    let mut lines = Vec::new();
+    let mut line = String::from(indent);
+    for word in words.split(' ') {
+        if line.len() > indent.len() {
+            if line.chars().count() + 1 + word.chars().count() > letters {
+                lines.push(std::mem::replace(&mut line, indent.into()));
+            } else {
+                line.push(' ');
             }
-            last.push_str(word);
         }
+        line.push_str(word);
     }
+    lines.push(line);
     lines
 }
 
@@ -416,6 +419,8 @@ mod tests {
     #[test]
     fn a_caption_is_broken_between_words() {
         assert_eq!(wrapped("a bb ccc dddddddd e", 6), ["a bb", "ccc", "dddddddd", "e"]);
+        assert_eq!(wrapped("  a  bb ccc", 8), ["  a  bb", "  ccc"]);
+        assert_eq!(wrapped("", 8), [""]);
     }
 
     #[test]

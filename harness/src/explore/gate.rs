@@ -81,6 +81,21 @@ impl Without {
         ("r2", Without::R2),
     ];
 
+    /// What is so while the rule is switched off, in a sentence.
+    #[must_use]
+    pub fn because(self) -> &'static str {
+        match self {
+            Without::Nothing => "no rule is switched off",
+            Without::L3 => "nobody asks for the commands",
+            Without::L4 => "nobody looks at who uses a claim",
+            Without::P1 => {
+                "the lock of a command's entry is taken only when the command has been started"
+            }
+            Without::R2 => "what was left half-removed is not judged again",
+            Without::P2 => "the child does not say who it is",
+        }
+    }
+
     /// The smallest setup that shows what the rule is for.
     #[must_use]
     pub fn shown_by(self) -> Case {

@@ -6,9 +6,12 @@
 //! so that what it finds is as short as can be; [`sample()`] draws schedules from a seed, for
 //! what is too large for that; [`compare()`] asks of a design each property by itself;
 //! [`replay()`] runs one schedule on live processes, and a [`Trace`] is a schedule that was saved.
+//! [`explain()`] says why a run ends badly.
 
 mod compare;
 mod exhaust;
+mod explain;
+mod follow;
 mod gate;
 mod machine;
 mod replay;
@@ -26,6 +29,7 @@ pub use self::compare::{Cell, Cut, Held, Row, Seen, Witness, cases, compare, com
 pub use self::exhaust::{
     Bounds, Counterexample, Counts, Exploration, Verdict, exhaust, exhaust_watched,
 };
+pub use self::explain::{Explanation, Turn, explain, told};
 pub use self::gate::{Case, Without};
 pub use self::machine::{Choice, Failure};
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};

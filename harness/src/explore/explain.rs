@@ -1,0 +1,345 @@
+//! Why a run ends badly: who did what to whom, the rule that is missing, and what would have had to
+//! come in another order.
+//!
+//! The turn of a run is an order of its choices that ends as badly, with two choices of different
+//! processes side by side; let them change places, and it ends well. It is looked for from the end of the
+//! run, so that of several the one nearest to the harm is shown: each choice is moved towards the
+//! beginning, and each one before it towards it, past what others do in between, as long as it ends as
+//! badly; and if it is a kill, a failing call or a wait, it is left out. A run that is to end well is
+//! carried on until nobody can go on, and judged with a last sweep, so that the harm has not just moved;
+//! where the end of everybody is what it took, that stays where it is.
+//!
+//! Invariants: both runs of a turn were run; an explanation is a function of case and run.
+
+use std::fmt;
+
+use mortmain::sys::Call;
+
+use super::exhaust::Counterexample;
+use super::follow::{End, Followed, follow, process_of};
+use super::gate::{Case, Without};
+use super::machine::{Choice, Failure};
+use super::{Setup, Subject};
+use crate::judge::{Violation, Who};
+use crate::timeline::{Called, Event, EventKind, SIGKILL, Timeline};
+use crate::world::Effect;
+use crate::world::request::{Request, Response};
+
+/// Choices of all runs together that the turn of a run is looked for in.
+const CHOICES_MAX: usize = 200_000;
+
+/// What there is to say of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Explanation {
+    /// Who did what to whom, and the rule that is missing.
+    pub told: String,
+    /// What would have ended well; nothing is said of a program that does not repeat itself.
+    pub turn: Option<Turn>,
+}
+
+/// What would have ended well.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Two choices in the other order.
+    Swap {
+        /// Which two: the one that came later, and should have come first, before the other.
+        later: String,
+        /// The one that came first.
+        first: String,
+        /// The two as they were.
+        were: [String; 2],
+        /// And as they would have been.
+        would_be: [String; 2],
+    },
+    /// The run without one of its faults.
+    Without {
+        /// The fault.
+        fault: String,
+    },
+    /// No two choices, and no fault, make the difference.
+    Nothing,
+    /// There were too many to look at all.
+    GivenUp,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told)?;
+        self.turn.as_ref().map_or(Ok(()), |turn| write!(f, "\n{turn}"))
+    }
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Turn::Swap { later, first, were, would_be } => {
+                writeln!(f, "if {later} had come before {first}, it would hold")?;
+                writeln!(f, "  it was       {}", were[0])?;
+                writeln!(f, "               {}", were[1])?;
+                writeln!(f, "  it would be  {}", would_be[0])?;
+                write!(f, "               {}", would_be[1])
+            }
+            Turn::Without { fault } => write!(f, "without {fault}, it would hold"),
+            Turn::Nothing => {
+                f.write_str("no two steps in another order, and no fault less, would make it hold")
+            }
+            Turn::GivenUp => f.write_str("it is too long to look for what makes the difference"),
+        }
+    }
+}
+
+/// Explains a run.
+#[must_use]
+pub fn explain(case: &Case, found: &Counterexample) -> Explanation {
+    let turn = match &found.failure {
+        Failure::Violation(_) => Some(turn(&case.setup(), found)),
+        Failure::Diverged(_) => None,
+    };
+    Explanation { told: told(case, found), turn }
+}
+
+/// A choice of a run in words.
+fn in_words(event: &Event) -> String {
+    let who = event.who;
+    match (event.kind, &event.called) {
+        (EventKind::Killed, _) => format!("the kill of {who}"),
+        (EventKind::Failed, Some(called)) => {
+            format!("the failure of `{}` of {who}", called.request)
+        }
+        (_, Some(called)) => format!("`{}` of {who}", called.request),
+        // Only time passes without a call.
+        (_, None) => format!("the {}", event.text.trim_end_matches(" pass")),
+    }
+}
+
+/// An event as a line of a timeline has it.
+fn line_of(event: &Event) -> String {
+    format!("{}: {}", event.who, event.text)
+}
+
+struct Search<'s> {
+    setup: &'s Setup,
+    property: &'static str,
+    /// Whether the run ends with the kill of everybody and the last sweep.
+    recovers: bool,
+    choices_left: usize,
+}
+
+/// What two choices in the other order come to.
+enum Order {
+    /// The run ends as badly.
+    Bad(Followed),
+    /// It ends well.
+    Well(Followed),
+    /// It is no run, or ends in another way.
+    Other,
+}
+
+impl Search<'_> {
+    /// Runs an order of the choices to its end; up to a place it has to fit. `None` when there were too
+    /// many before.
+    fn run(&mut self, order: &[Choice], fits_to: usize) -> Option<Order> {
+        self.choices_left = self.choices_left.checked_sub(order.len())?;
+        let followed = match self.recovers {
+            true => follow(self.setup, &[order, &[Choice::Recover]].concat(), End::There),
+            false => follow(self.setup, order, End::Whole),
+        };
+        let fits = followed.schedule.get(..fits_to).is_some_and(|taken| taken == &order[..fits_to]);
+        Some(match &followed.failure {
+            None if fits => Order::Well(followed),
+            _ if fits && followed.breaks(self.property) => Order::Bad(followed),
+            _ => Order::Other,
+        })
+    }
+
+    /// The two neighbours at a place and after it, if their order makes the difference.
+    fn swap(&mut self, order: &[Choice], at: usize) -> Option<Result<Turn, Order>> {
+        let mut other = order.to_vec();
+        other.swap(at, at + 1);
+        match self.run(&other, at + 2)? {
+            Order::Well(well) => {
+                let Order::Bad(bad) = self.run(order, at + 2)? else {
+                    return Some(Err(Order::Other));
+                };
+                let pair =
+                    |run: &Followed| Some([run.event(at)?.clone(), run.event(at + 1)?.clone()]);
+                let (Some(were), Some(would_be)) = (pair(&bad), pair(&well)) else {
+                    return Some(Err(Order::Other));
+                };
+                Some(Ok(Turn::Swap {
+                    later: in_words(&were[1]),
+                    first: in_words(&were[0]),
+                    were: were.each_ref().map(line_of),
+                    would_be: would_be.each_ref().map(line_of),
+                }))
+            }
+            order => Some(Err(order)),
+        }
+    }
+
+    /// The turn whose later choice stands at a place. `None` when it is given up.
+    fn turn_at(&mut self, schedule: &[Choice], at: usize) -> Option<Option<Turn>> {
+        // Towards the beginning, past what others do.
+        let mut order = schedule.to_vec();
+        for before in (0..at).rev() {
+            if process_of(order[before]) == process_of(order[before + 1]) {
+                break;
+            }
+            match self.swap(&order, before)? {
+                Ok(turn) => return Some(Some(turn)),
+                Err(Order::Bad(_)) => order.swap(before, before + 1),
+                Err(_) => break,
+            }
+        }
+        // Each one before it towards it, if it is the last of its process.
+        for before in (0..at.saturating_sub(1)).rev() {
+            let whose = process_of(schedule[before]);
+            if schedule[before + 1..=at].iter().any(|choice| process_of(*choice) == whose) {
+                continue;
+            }
+            let mut order = schedule.to_vec();
+            order[before..at].rotate_left(1);
+            if let Ok(turn) = self.swap(&order, at - 1)? {
+                return Some(Some(turn));
+            }
+        }
+        Some(None)
+    }
+
+    /// The run without the fault at a place, if one is there. `None` when it is given up.
+    fn without(&mut self, schedule: &[Choice], at: usize) -> Option<Option<Turn>> {
+        let mut other = schedule.to_vec();
+        match schedule[at] {
+            Choice::Step(_) | Choice::Recover => return Some(None),
+            Choice::Fail { pid, .. } => other[at] = Choice::Step(pid),
+            Choice::Kill(_) | Choice::Wait => drop(other.remove(at)),
+        }
+        let Order::Well(_) = self.run(&other, 0)? else { return Some(None) };
+        let followed = follow(self.setup, &schedule[..=at], End::There);
+        Some(followed.event(at).map(|event| Turn::Without { fault: in_words(event) }))
+    }
+}
+
+/// What would have ended well.
+fn turn(setup: &Setup, found: &Counterexample) -> Turn {
+    let (schedule, recovers) = match found.schedule.split_last() {
+        Some((Choice::Recover, rest)) => (rest, true),
+        _ => (&found.schedule[..], false),
+    };
+    let property = found.failure.property();
+    let mut search = Search { setup, property, recovers, choices_left: CHOICES_MAX };
+    for at in (0..schedule.len()).rev() {
+        for look in [Search::turn_at, Search::without] {
+            match look(&mut search, schedule, at) {
+                Some(Some(turn)) => return turn,
+                Some(None) => {}
+                None => return Turn::GivenUp,
+            }
+        }
+    }
+    // The end of everybody is a fault as well.
+    if recovers && follow(setup, schedule, End::Whole).failure.is_none() {
+        return Turn::Without { fault: "the kill of everybody at that moment".into() };
+    }
+    Turn::Nothing
+}
+
+/// Who did what to whom in a run, and the rule that is missing.
+#[must_use]
+pub fn told(case: &Case, found: &Counterexample) -> String {
+    let told = match &found.failure {
+        Failure::Violation(violation) => deed(violation, &found.timeline),
+        Failure::Diverged(diverged) => diverged.to_string(),
+    };
+    match missing(case, found.failure.property()) {
+        Some((rule, because)) => format!("{told}, because {because} ({rule})"),
+        None => told,
+    }
+}
+
+/// The rule that is known to be missing, where this is what comes of it.
+fn missing(case: &Case, property: &str) -> Option<(&'static str, &'static str)> {
+    let known = case.subject.rejection(property).map(|known| (known.rule, known.because));
+    known.or_else(|| {
+        let (rule, without) = Without::RULES.into_iter().find(|(_, rule)| *rule == case.without)?;
+        (case.subject == Subject::MORTMAIN).then(|| (rule, without.because()))
+    })
+}
+
+fn deed(violation: &Violation, timeline: &Timeline) -> String {
+    match violation {
+        Violation::InUse { by, step, claim, missing, users } => {
+            let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+            let claim = name(&claim.to_string());
+            let (gone, last) = match missing.to_string() {
+                none if none.is_empty() => (claim.clone(), claim),
+                below => (format!("{claim}/{below}"), name(&below)),
+            };
+            let lived = alive(users);
+            let upto = timeline.blamed(violation).unwrap_or(timeline.events.len());
+            let before = timeline.events.iter().take(upto + 1);
+            let taken =
+                before.rev().find_map(|event| taken(event, &last).map(|how| (event.who, how)));
+            match taken {
+                Some((who, how)) if who == *by && step == SIGKILL => {
+                    format!("{who} {} and was killed, while {lived}", how.of(&gone))
+                }
+                Some((who, how)) if who == *by => {
+                    format!("{who} {} while {lived}", how.of(&gone))
+                }
+                Some((who, how)) => {
+                    format!("{who} {}, and {by} relied on it from its `{step}` on", how.of(&gone))
+                }
+                None => format!("with `{step}` of {by}, {gone} is gone while {lived}"),
+            }
+        }
+        Violation::Left { paths } => {
+            let paths = paths.iter().map(ToString::to_string);
+            let tops: Vec<String> = paths.filter(|path| !path.contains('/')).collect();
+            let last =
+                timeline.events.last().map_or("the last sweep".into(), |e| e.who.to_string());
+            format!("{last} left {} when everybody was dead", tops.join(", "))
+        }
+        other => {
+            let told = other.to_string();
+            told.split_once(": ").map_or(told.clone(), |(_, told)| told.into())
+        }
+    }
+}
+
+/// Who was alive.
+fn alive(users: &[Who]) -> String {
+    let names: Vec<String> = users.iter().map(Who::to_string).collect();
+    let was = if users.len() == 1 { "was" } else { "were" };
+    format!("{} {was} alive", names.join(" and "))
+}
+
+/// How a name went.
+enum Taken {
+    Removed,
+    Moved,
+}
+
+impl Taken {
+    fn of(&self, what: &str) -> String {
+        match self {
+            Taken::Removed => format!("removed {what}"),
+            Taken::Moved => format!("moved {what} away"),
+        }
+    }
+}
+
+/// Whether with an event something of a name went, and how.
+fn taken(event: &Event, what: &str) -> Option<Taken> {
+    let Called { request, effect } = event.called.as_ref()?;
+    if !matches!(effect, Effect::Answer(Response::Reply(Ok(_)))) {
+        return None;
+    }
+    let Request::Call(call) = &**request else { return None };
+    let (name, how) = match call {
+        Call::Rmdir { name, .. } | Call::Unlink { name, .. } => (name, Taken::Removed),
+        Call::Rename { from, .. } => (from, Taken::Moved),
+        _ => return None,
+    };
+    (name.to_string() == what).then_some(how)
+}
