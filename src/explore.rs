@@ -231,7 +231,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
         }
     };
     let saved = match &exploration.verdict {
-        Verdict::Found(found) => Some(replay::save(&options.save, case, found, "")?),
+        Verdict::Found(found) => Some(replay::save(&options.save, case, found, None)?),
         _ => None,
     };
     let exit = saved.as_ref().map_or(exit, |saved| saved.exit);

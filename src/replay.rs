@@ -70,6 +70,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
             found: &trace.found,
             says: &trace.says,
             choices,
+            drawn: trace.drawn.as_deref(),
             explained: explanation.as_ref().map(ToString::to_string),
             differs: replayed.as_ref().err().map(Differs::to_string),
             before: &around.before,
@@ -85,6 +86,9 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
     }
     if let (None, Some(explanation)) = (step, &explanation) {
         writeln!(out, "{explanation}")?;
+    }
+    if let Some(drawn) = &trace.drawn {
+        writeln!(out, "it was drawn: {drawn}")?;
     }
     writeln!(out, "{}", output.verdict(&verdict, false))?;
     Ok(exit)
@@ -151,6 +155,8 @@ struct Line<'l> {
     found: &'l str,
     says: &'l str,
     choices: usize,
+    /// The engine, the seed and the iteration, if it was drawn.
+    drawn: Option<&'l str>,
     explained: Option<String>,
     differs: Option<String>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -182,11 +188,22 @@ impl Saved {
     }
 }
 
-/// Saves what a search has found, or says on standard error why not. How it was found may be a part of
-/// the file's name. A finding that live processes do not repeat is a bug in the lab, unless it is just
+/// What a run was drawn from.
+pub(crate) struct Drawn {
+    /// As a part of its file's name.
+    pub(crate) stem: String,
+    pub(crate) words: String,
+}
+
+/// Saves what a search has found, or says on standard error why not. A finding that live processes do not repeat is a bug in the lab, unless it is just
 /// that they do not repeat.
-pub(crate) fn save(dir: &Path, case: Case, found: &Counterexample, how: &str) -> io::Result<Saved> {
-    let trace = match Trace::of(case, found) {
+pub(crate) fn save(
+    dir: &Path,
+    case: Case,
+    found: &Counterexample,
+    drawn: Option<&Drawn>,
+) -> io::Result<Saved> {
+    let mut trace = match Trace::of(case, found) {
         Ok(trace) => trace,
         Err(_) if matches!(found.failure, Failure::Diverged(_)) => {
             return Ok(Saved { exit: Exit::Finding, path: None });
@@ -198,7 +215,9 @@ pub(crate) fn save(dir: &Path, case: Case, found: &Counterexample, how: &str) ->
     };
     let name = trace.file_name();
     let stem = name.strip_suffix(".toml").unwrap_or(&name);
+    let how = drawn.map_or("", |drawn| &drawn.stem);
     let path = dir.join(format!("{stem}{how}.toml"));
+    trace.drawn = drawn.map(|drawn| drawn.words.clone());
     let written = fs::create_dir_all(dir).and_then(|()| fs::write(&path, trace.to_string()));
     if let Err(error) = &written {
         writeln!(io::stderr(), "cannot save it as {}: {error}", path.display())?;
@@ -223,7 +242,7 @@ mod tests {
     fn check_is_not_saved(failure: Failure, exit: Exit) {
         let timeline = Timeline { events: Vec::new() };
         let found = Counterexample { failure, schedule: vec![Choice::Recover], timeline };
-        let saved = save(Path::new("/nowhere"), Case::SMALL, &found, "").expect("it can be told");
+        let saved = save(Path::new("/nowhere"), Case::SMALL, &found, None).expect("it can be told");
         assert_eq!((saved.exit, saved.path()), (exit, None));
     }
 

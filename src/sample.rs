@@ -5,15 +5,16 @@ use std::path::Path;
 
 use clap::Args;
 use mortmain_harness::explore::{
-    Case, SampleCounts, Sampled, Sampling, Strategy, Without, explain, sample,
+    Case, Counterexample, SampleCounts, Sampled, Sampling, Shrunk, Strategy, Without, explain,
+    sample, shrink,
 };
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::explore::{Engine, HOW};
 use crate::interrupt::Interrupt;
-use crate::output::Output;
-use crate::replay::{self, Saved};
+use crate::output::{Output, several};
+use crate::replay::{self, Drawn, Saved};
 
 /// What is drawn.
 #[derive(Args, Clone, Default, Debug)]
@@ -124,29 +125,24 @@ pub(crate) fn run(
         }
         Sampled::Ended => (Exit::Undecided, format!("{what}: interrupted, {counts} so far")),
     };
-    let saved = match &sampled {
+    let short = match &sampled {
         Sampled::Found { iteration, found } => {
             let name = engine.split(' ').next().unwrap_or_default();
-            let how = format!("-{name}-{seed}-{iteration}");
-            Some(replay::save(work.save, work.case, found, &how)?)
+            let stem = format!("-{name}-{seed}-{iteration}");
+            let words = format!("{engine}, seed {seed}, iteration {iteration}");
+            Some(Short::of(work.case, found, &Drawn { stem, words }, work.save)?)
         }
         Sampled::Nothing | Sampled::Ended => None,
     };
-    let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
+    let exit = short.as_ref().map_or(exit, |short| short.saved.exit);
     let mut out = output.stdout();
     if output.json() {
-        let of = (engine.as_str(), seed);
-        let line = Line::of(&work.case, &sampled, &counts, of, exit, saved.as_ref());
+        let line = Line::of(&sampled, &counts, &engine, seed, exit, short.as_ref());
         output.json_line(&mut out, "sample", &line)?;
         return Ok(exit);
     }
-    if let (Sampled::Found { found, .. }, Some(saved)) = (&sampled, &saved) {
-        writeln!(out, "{found}")?;
-        writeln!(out, "{}", explain(&work.case, found))?;
-        saved.tell(&mut out)?;
-        if let Some(shortest) = shortest(&work.case) {
-            writeln!(out, "for the shortest: {shortest}")?;
-        }
+    if let Some(short) = &short {
+        short.tell(&mut out)?;
     }
     for fault in never_fired(&work.case, &counts) {
         writeln!(
@@ -159,8 +155,68 @@ pub(crate) fn run(
     Ok(exit)
 }
 
+/// A run that was drawn, made short, explained and saved.
+pub(crate) struct Short {
+    case: Case,
+    shrunk: Shrunk,
+    explained: String,
+    pub(crate) saved: Saved,
+}
+
+/// The same for JSON; with nothing in it where nothing was found.
+#[derive(Serialize, Default)]
+pub(crate) struct ShortLine {
+    found: Option<String>,
+    explained: Option<String>,
+    choices_before: Option<usize>,
+    choices_after: Option<usize>,
+    executions: Option<u32>,
+    saved: Option<String>,
+}
+
+impl Short {
+    pub(crate) fn of(
+        case: Case,
+        found: &Counterexample,
+        drawn: &Drawn,
+        save: &Path,
+    ) -> io::Result<Short> {
+        let shrunk = shrink(&case.setup(), found);
+        let saved = replay::save(save, case, &shrunk.found, Some(drawn))?;
+        let explained = explain(&case, &shrunk.found).to_string();
+        Ok(Short { case, shrunk, explained, saved })
+    }
+
+    pub(crate) fn tell(&self, out: &mut impl Write) -> io::Result<()> {
+        let Shrunk { found, choices_before, executions, done } = &self.shrunk;
+        writeln!(out, "{found}")?;
+        writeln!(out, "{}", self.explained)?;
+        let choices = several(found.schedule.len() as u64, "choice");
+        let runs = several((*executions).into(), "run");
+        let given_up = if *done { "" } else { ", and given up then" };
+        writeln!(out, "made short: {choices} instead of {choices_before}, in {runs}{given_up}")?;
+        self.saved.tell(out)?;
+        match shortest(&self.case) {
+            Some(shortest) => writeln!(out, "for the shortest: {shortest}"),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn line(&self) -> ShortLine {
+        let Shrunk { found, choices_before, executions, .. } = &self.shrunk;
+        ShortLine {
+            found: Some(found.to_string()),
+            explained: Some(self.explained.clone()),
+            choices_before: Some(*choices_before),
+            choices_after: Some(found.schedule.len()),
+            executions: Some(*executions),
+            saved: self.saved.path(),
+        }
+    }
+}
+
 /// The command that finds the shortest run of the same kind.
-pub(crate) fn shortest(case: &Case) -> Option<String> {
+fn shortest(case: &Case) -> Option<String> {
     let rule = Without::RULES.iter().find(|(_, rule)| *rule == case.without);
     let of = match rule {
         Some((id, _)) => format!("--without {id}"),
@@ -208,23 +264,22 @@ struct Line<'l> {
     waits: u64,
     digest: String,
     iteration: Option<u64>,
-    found: Option<String>,
-    explained: Option<String>,
-    saved: Option<String>,
+    #[serde(flatten)]
+    short: ShortLine,
 }
 
 impl<'l> Line<'l> {
     fn of(
-        case: &Case,
         sampled: &Sampled,
         counts: &SampleCounts,
-        (engine, seed): (&'l str, u64),
+        engine: &'l str,
+        seed: u64,
         exit: Exit,
-        saved: Option<&Saved>,
+        short: Option<&Short>,
     ) -> Line<'l> {
-        let (iteration, found) = match sampled {
-            Sampled::Found { iteration, found } => (Some(*iteration), Some(found)),
-            Sampled::Nothing | Sampled::Ended => (None, None),
+        let iteration = match sampled {
+            Sampled::Found { iteration, .. } => Some(*iteration),
+            Sampled::Nothing | Sampled::Ended => None,
         };
         let SampleCounts { runs, choices, in_use, recoveries, kills, failures, waits, digest } =
             *counts;
@@ -243,9 +298,7 @@ impl<'l> Line<'l> {
             waits,
             digest,
             iteration,
-            found: found.map(ToString::to_string),
-            explained: found.map(|found| explain(case, found).to_string()),
-            saved: saved.and_then(Saved::path),
+            short: short.map(Short::line).unwrap_or_default(),
         }
     }
 }

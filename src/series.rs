@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use mortmain_harness::explore::{Case, SeriesCounts, Struck, explain, series, series_case};
+use mortmain_harness::explore::{Case, SeriesCounts, Struck, series, series_case};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
-use crate::replay::{self, Saved};
-use crate::sample::{Options, shortest};
+use crate::replay::Drawn;
+use crate::sample::{Options, Short, ShortLine};
 
 /// What is to be done.
 pub(crate) struct Work<'w> {
@@ -44,26 +44,22 @@ pub(crate) fn run(
         Struck::Ended => (Exit::Undecided, format!("{what}: interrupted, {counts} so far")),
     };
     let case = series_case(work.case);
-    let saved = match &struck {
+    let short = match &struck {
         Struck::Found(found) => {
-            Some(replay::save(work.save, case, found, &format!("-series-{seed}"))?)
+            let (stem, words) = (format!("-series-{seed}"), format!("series, seed {seed}"));
+            Some(Short::of(case, found, &Drawn { stem, words }, work.save)?)
         }
         Struck::Nothing | Struck::Ended => None,
     };
-    let exit = saved.as_ref().map_or(exit, |saved| saved.exit);
+    let exit = short.as_ref().map_or(exit, |short| short.saved.exit);
     let mut out = output.stdout();
     if output.json() {
-        let line = Line::of(&case, &struck, &counts, seed, exit, saved.as_ref());
+        let line = Line::of(&counts, seed, exit, short.as_ref());
         output.json_line(&mut out, "series", &line)?;
         return Ok(exit);
     }
-    if let (Struck::Found(found), Some(saved)) = (&struck, &saved) {
-        writeln!(out, "{found}")?;
-        writeln!(out, "{}", explain(&case, found))?;
-        saved.tell(&mut out)?;
-        if let Some(shortest) = shortest(&case) {
-            writeln!(out, "for the shortest: {shortest}")?;
-        }
+    if let Some(short) = &short {
+        short.tell(&mut out)?;
     }
     writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
     Ok(exit)
@@ -81,43 +77,15 @@ struct Line<'l> {
     in_use: u64,
     /// Each program with each kind of call that failed.
     failed: Vec<&'l str>,
-    found: Option<String>,
-    explained: Option<String>,
-    saved: Option<String>,
+    #[serde(flatten)]
+    short: ShortLine,
 }
 
 impl<'l> Line<'l> {
-    fn of(
-        case: &Case,
-        struck: &Struck,
-        counts: &'l SeriesCounts,
-        seed: u64,
-        exit: Exit,
-        saved: Option<&Saved>,
-    ) -> Line<'l> {
-        let found = match struck {
-            Struck::Found(found) => Some(found),
-            Struck::Nothing | Struck::Ended => None,
-        };
-        let explained = found.map(|found| explain(case, found).to_string());
-        let found = found.map(ToString::to_string);
+    fn of(counts: &'l SeriesCounts, seed: u64, exit: Exit, short: Option<&Short>) -> Line<'l> {
         let SeriesCounts { bases, positions, kills, once, for_ever, in_use, .. } = *counts;
         let failed = counts.failed.iter().map(String::as_str).collect();
-        let exit = exit as u8;
-        let saved = saved.and_then(Saved::path);
-        Line {
-            exit,
-            seed,
-            bases,
-            positions,
-            kills,
-            once,
-            for_ever,
-            in_use,
-            failed,
-            found,
-            explained,
-            saved,
-        }
+        let (exit, short) = (exit as u8, short.map(Short::line).unwrap_or_default());
+        Line { exit, seed, bases, positions, kills, once, for_ever, in_use, failed, short }
     }
 }

@@ -263,6 +263,10 @@ fn a_finding_that_is_told_as_json_says_where_it_is_saved() {
         assert_eq!((code, &line["exit"]), (Some(1), &1.into()), "{line}");
         let explained = line["explained"].as_str().unwrap_or_else(|| panic!("{engine}: {line}"));
         assert!(explained.contains(", because "), "{explained}");
+        if engine != "exhaustive" {
+            let choices = ["choices_before", "choices_after"].map(|name| line[name].as_u64());
+            assert!(choices[1].is_some() && choices[1] <= choices[0], "{line}");
+        }
         let saved = line["saved"].as_str().unwrap_or_else(|| panic!("{engine}: {line}"));
         assert_eq!(lab(&["replay", saved]).0, Some(1), "{saved}");
         fs::remove_file(saved).expect("it was saved");
@@ -305,8 +309,14 @@ fn drawn_schedules_print_their_seed_and_one_of_them_runs_alone() {
     assert_eq!(lab(&[&drawn[..], &["--threads", "2"]].concat()), (code, lines.clone()));
     let again = lines.iter().find_map(|line| line.strip_prefix("to see it again: mortmain-lab "));
     let again: Vec<&str> = again.expect("it says how").split(' ').collect();
-    let (code, _) = lab(&again);
-    assert_eq!(code, Some(1));
+    // What is saved is as short as can be, and says what it was drawn from.
+    let short = |line: &&String| line.starts_with("made short: 11 choices instead of ");
+    assert_eq!(lines.iter().filter(short).count(), 1, "{lines:#?}");
+    let (code, lines) = lab(&again);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let [.., drawn, end] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(drawn.starts_with("it was drawn: pct of depth 3, seed 3, iteration "), "{drawn}");
+    assert!(end.starts_with("11 choices, and the same end: S1: "), "{end}");
     assert_eq!(names_in(scratch.path()).len(), 1, "nothing else is in it");
 
     let args = ["explore", "--engine", "sticky", "--iterations", "200", "--json"];

@@ -7,7 +7,8 @@ use std::path::Path;
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::diagram::Diagram;
 use mortmain_harness::explore::{
-    Bounds, Case, Counterexample, Failure, Subject, Trace, Verdict, Without, exhaust, explain,
+    Bounds, Case, Choice, Counterexample, Failure, Sampled, Sampling, Shrunk, Strategy, Subject,
+    Trace, Verdict, Without, exhaust, explain, sample, shrink,
 };
 use mortmain_harness::judge::Judged;
 
@@ -307,5 +308,75 @@ fn whatever_fails_is_explained_by_the_rule_that_is_missing() {
         let rule = rule.chain(Without::RULES.map(|(id, _)| id));
         let mut named = rule.filter(|rule| explanation.told.ends_with(&format!(" ({rule})")));
         assert!(named.next().is_some(), "{name}: {}", explanation.told);
+    }
+}
+
+/// A run that was drawn, made short; `None` where nothing was found.
+fn shortened(case: &Case, strategy: Strategy, seed: u64) -> Option<Shrunk> {
+    let setup = case.setup();
+    let sampling = Sampling { strategy, seed, iterations: 0..2_000, threads: 2 };
+    let (Sampled::Found { found, .. }, _) = sample(&setup, &sampling, &mut |_| true) else {
+        return None;
+    };
+    let shrunk = shrink(&setup, &found);
+    assert_eq!(shrunk.found.failure.property(), found.failure.property());
+    assert_eq!((shrunk.choices_before, shrunk.done), (found.schedule.len(), true));
+    Some(shrunk)
+}
+
+/// Measured: of all but one they are the shortest that there are; `second-look` once more steps aside.
+#[test]
+fn what_was_drawn_becomes_as_short_as_what_was_searched() {
+    let (mut executions, mut found_of) = (Vec::new(), 0);
+    for case in known() {
+        let name = name_of(&case);
+        let choices = shortest(&case).schedule.len();
+        let choices_max = choices + usize::from(name == "second-look S1");
+        let before = executions.len();
+        for strategy in [Strategy::Sticky, Strategy::Pct { depth: 3 }] {
+            for shrunk in (1..=2).filter_map(|seed| shortened(&case, strategy, seed)) {
+                let after = shrunk.found.schedule.len();
+                assert!((choices..=choices_max).contains(&after), "{name}: {}", shrunk.found);
+                executions.push(shrunk.executions);
+            }
+        }
+        found_of += u32::from(executions.len() > before);
+    }
+    // Every one of them is drawn by one of the two at least.
+    assert_eq!(found_of, 13);
+    executions.sort_unstable();
+    let (median, most) = (executions[executions.len() / 2], executions[executions.len() - 1]);
+    println!("{} runs, {median} executions in the median, {most} at most", executions.len());
+    assert!(median <= 25 && most <= 50, "{executions:?}");
+}
+
+/// Time means nothing to the implementation, so no day that passes is in a short run.
+#[test]
+fn a_fault_that_does_nothing_is_left_out() {
+    let case = Case { waits: 2, ..Without::R2.shown_by() };
+    let setup = case.setup();
+    let days = |run: &Counterexample| {
+        run.schedule.iter().filter(|choice| **choice == Choice::Wait).count()
+    };
+    let strategy = Strategy::Pct { depth: 3 };
+    let mut left_out = 0;
+    for seed in 1..=4 {
+        let sampling = Sampling { strategy, seed, iterations: 0..1_000, threads: 2 };
+        let (Sampled::Found { found, .. }, _) = sample(&setup, &sampling, &mut |_| true) else {
+            panic!("seed {seed} draws nothing");
+        };
+        let shrunk = shrink(&setup, &found).found;
+        assert_eq!(days(&shrunk), 0, "{shrunk}");
+        left_out += days(&found);
+    }
+    assert!(left_out > 0, "no run had one");
+}
+
+#[test]
+fn the_shortest_run_cannot_be_made_shorter() {
+    for case in known() {
+        let found = shortest(&case);
+        let shrunk = shrink(&case.setup(), &found);
+        assert_eq!(shrunk.found.schedule.len(), found.schedule.len(), "{}", name_of(&case));
     }
 }

@@ -6,7 +6,7 @@
 //! so that what it finds is as short as can be; [`sample()`] draws schedules from a seed, for
 //! what is too large for that; [`compare()`] asks of a design each property by itself;
 //! [`replay()`] runs one schedule on live processes, and a [`Trace`] is a schedule that was saved.
-//! [`explain()`] says why a run ends badly.
+//! What was drawn is made short by [`shrink()`], and [`explain()`] says why a run ends badly.
 
 mod compare;
 mod exhaust;
@@ -17,6 +17,7 @@ mod machine;
 mod replay;
 mod sample;
 mod series;
+mod shrink;
 mod strategy;
 mod subjects;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use self::machine::{Choice, Failure};
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
 pub use self::sample::{SampleCounts, Sampled, Sampling, sample};
 pub use self::series::{SeriesCounts, Struck, series, series_case};
+pub use self::shrink::{Shrunk, shrink};
 pub use self::strategy::Strategy;
 pub use self::subjects::{Rejection, Subject};
 pub use self::trace::{Differs, Trace};

@@ -15,8 +15,8 @@
 //! Invariants: the same trace makes the same bytes; what stands behind a bar is what a process asked for
 //! when the trace was made, and a replay in which one asks for something else says where that began.
 //! Whatever cannot be understood is an error with its place, never a guess. Version 2 adds to the case which
-//! design it is of (`subject=`), how often time passes (`waits=`) and what is judged (`judged=`); what
-//! needs none of that is written as version 1.
+//! design it is of (`subject=`), how often time passes (`waits=`) and what is judged (`judged=`); version 3
+//! what it was drawn from (`drawn`). Each is written as the first version that has what it needs.
 
 use std::fmt::{self, Write as _};
 
@@ -31,7 +31,7 @@ use crate::simulated::subject::{Manner, Then, word_of};
 use crate::world::{Reaping, World};
 
 /// The versions of the format: the oldest that says what there is to say is written.
-const VERSIONS: [i64; 2] = [1, 2];
+const VERSIONS: [i64; 3] = [1, 2, 3];
 
 const JUDGED: [(&str, Judged); 4] = [
     ("all", Judged::All),
@@ -55,6 +55,8 @@ pub struct Trace {
     pub found: String,
     /// What was found, in a sentence.
     pub says: String,
+    /// The engine, the seed and the iteration that it was drawn from, before it was made short.
+    pub drawn: Option<String>,
     /// The choices, and what each did.
     pub choices: Vec<(Choice, String)>,
 }
@@ -114,7 +116,7 @@ impl Trace {
             return Err(Differs::Ends { was: says, is });
         }
         let found = found.failure.property().into();
-        Ok(Trace { case, found, says, choices })
+        Ok(Trace { case, found, says, drawn: None, choices })
     }
 
     /// Runs it on live processes, and compares each choice with what it did. `watch` is shown as in
@@ -147,7 +149,11 @@ impl Trace {
 
     /// The oldest version that can say it.
     fn version(&self) -> i64 {
-        if extra(&self.case).is_empty() { VERSIONS[0] } else { VERSIONS[1] }
+        match &self.drawn {
+            Some(_) => VERSIONS[2],
+            None if extra(&self.case).is_empty() => VERSIONS[0],
+            None => VERSIONS[1],
+        }
     }
 
     /// A name for its file, the same for the same case.
@@ -186,7 +192,7 @@ impl Trace {
             }
             None => return Err("it has no version, so it is no trace".into()),
         }
-        let known = ["version", "found", "says", "case", "choices"];
+        let known = ["version", "found", "says", "drawn", "case", "choices"];
         if let Some(odd) = table.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(format!("it has a key `{odd}`, which no trace has"));
         }
@@ -212,6 +218,7 @@ impl Trace {
             case: parse_case(&string("case")?)?,
             found: string("found")?,
             says: string("says")?,
+            drawn: table.contains_key("drawn").then(|| string("drawn")).transpose()?,
             choices,
         })
     }
@@ -228,6 +235,9 @@ impl fmt::Display for Trace {
         writeln!(f, "version = {}", self.version())?;
         writeln!(f, "found = {}", quoted(&self.found))?;
         writeln!(f, "says = {}", quoted(&self.says))?;
+        if let Some(drawn) = &self.drawn {
+            writeln!(f, "drawn = {}", quoted(drawn))?;
+        }
         writeln!(f, "case = {}", quoted(&render_case(&self.case)))?;
         writeln!(f, "choices = [")?;
         for (choice, label) in &self.choices {
@@ -374,6 +384,16 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_keeps_what_it_was_drawn_from() {
+        let drawn = Some("pct of depth 3, seed 7, iteration 455".to_owned());
+        let trace = Trace { drawn, ..found(Without::L3.shown_by()) };
+        let text = trace.to_string();
+        assert!(text.contains("\nversion = 3\n"), "{text}");
+        let read = Trace::parse(&text).expect("it was written just now");
+        assert_eq!((read.to_string(), read.drawn), (text, trace.drawn));
+    }
+
+    #[test]
     fn a_trace_of_another_program_stops_at_the_first_difference() {
         let trace = found(Without::L3.shown_by());
         let mut other = trace.clone();
@@ -399,7 +419,7 @@ mod tests {
             assert!(good.contains(from), "{from}");
             Trace::parse(&good.replacen(from, to, 1)).expect_err("it is wrong")
         };
-        assert_eq!(wrong("version = 1", "version = 3"), "it is of version 3, and this is 2");
+        assert_eq!(wrong("version = 1", "version = 4"), "it is of version 4, and this is 3");
         assert_eq!(wrong("version = 1\n", ""), "it has no version, so it is no trace");
         assert_eq!(wrong("without=l3", "without=l9"), "`without` of the case cannot be `l9`");
         assert_eq!(wrong("kills=1", "kills=x"), "`kills` of the case cannot be `x`");
@@ -418,6 +438,7 @@ mod tests {
             wrong("\"step 10 |", "\"recover |\", \"step 10 |"),
             "choice 1 is `recover`, which only the last one can be"
         );
+        assert_eq!(wrong("case =", "drawn = 7\ncase ="), "`drawn` has to be a string");
         assert_eq!(wrong("found =", "lost ="), "it has a key `lost`, which no trace has");
         assert!(wrong("\"step 10 |", "\"stop 10 |").starts_with("choice 1 is no choice"));
         assert!(wrong("version = 1", "version =").starts_with("line 2: "));
