@@ -22,7 +22,7 @@ pub(crate) struct Options {
     /// A file that `explore` saved
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Show names, locks and processes before and after this choice, from 1
+    /// Show names, locks and processes before and after this choice, from 1, and its lines of the timeline
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     step: Option<u32>,
     /// Draw it: a lane a process, time downward, as an SVG of its own
@@ -51,6 +51,9 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
     let mut around = Around::default();
     let step = options.step.map(|step| step as usize - 1);
     let replayed = trace.replay(&mut |at, label, world| around.look(step, at, label, world));
+    if let (Some(step), Ok(replayed)) = (step, &replayed) {
+        around.listen(step, replayed);
+    }
     let found = replayed.as_ref().ok().and_then(|replayed| found_in(&trace, replayed));
     let explanation = found.as_ref().map(|found| explain(&trace.case, found));
     let (exit, verdict) = match &replayed {
@@ -75,6 +78,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
             differs: replayed.as_ref().err().map(Differs::to_string),
             before: &around.before,
             after: &around.after,
+            events: &around.events,
         };
         output.json_line(&mut out, "replay", &line)?;
         return Ok(exit);
@@ -97,7 +101,7 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
 /// What a saved run has shown once more.
 fn found_in(trace: &Trace, replayed: &Replayed) -> Option<Counterexample> {
     let schedule = trace.choices.iter().map(|(choice, _)| *choice).collect();
-    let Replayed { failure, timeline } = replayed.clone();
+    let Replayed { failure, timeline, .. } = replayed.clone();
     Some(Counterexample { failure: failure?, schedule, timeline })
 }
 
@@ -122,6 +126,8 @@ struct Around {
     label: String,
     before: Vec<String>,
     after: Vec<String>,
+    /// What happens between the two, as lines of the timeline.
+    events: Vec<String>,
 }
 
 impl Around {
@@ -134,19 +140,54 @@ impl Around {
         }
     }
 
-    /// What there is before, and behind a mark what is other after it.
+    fn listen(&mut self, step: usize, replayed: &Replayed) {
+        let timeline = replayed.timeline.to_string();
+        let lines: Vec<String> = timeline.lines().map(str::to_owned).collect();
+        let place = |step: usize| replayed.firsts.get(step).copied().unwrap_or(lines.len());
+        self.events = lines[place(step)..place(step + 1)].to_vec();
+    }
+
+    /// What there is before, with what is other after it, marked; and what happens.
     fn print(&self, trace: &Trace, step: usize, out: &mut impl Write) -> io::Result<()> {
         let (choice, _) = &trace.choices[step];
         writeln!(out, "before choice {}, `{choice}`: {}", step + 1, self.label)?;
-        for line in &self.before {
-            let mark = if self.after.contains(line) { ' ' } else { '-' };
+        for (mark, line) in self.marked() {
             writeln!(out, "  {mark} {line}")?;
         }
-        for line in self.after.iter().filter(|line| !self.before.contains(line)) {
-            writeln!(out, "  + {line}")?;
+        for line in &self.events {
+            writeln!(out, "{line}")?;
         }
         Ok(())
     }
+
+    /// Lines with a mark: `-` is so before and not after, `+` after and not before. What is of one
+    /// thing stands together.
+    fn marked(&self) -> Vec<(char, &str)> {
+        let mut come: Vec<&str> = self.after.iter().map(String::as_str).collect();
+        come.retain(|line| self.before.iter().all(|before| before != line));
+        let mut marked = Vec::new();
+        for line in &self.before {
+            if self.after.contains(line) {
+                marked.push((' ', line.as_str()));
+                continue;
+            }
+            marked.push(('-', line));
+            if let Some(at) = come.iter().position(|other| thing(other) == thing(line)) {
+                marked.push(('+', come.remove(at)));
+            }
+        }
+        marked.extend(come.into_iter().map(|line| ('+', line)));
+        marked
+    }
+}
+
+/// The path or the process that a line is of.
+fn thing(line: &str) -> &str {
+    let end = match line.strip_prefix("process ") {
+        Some(rest) => rest.find(' ').map(|at| at + "process ".len()),
+        None => line.find(", "),
+    };
+    &line[..end.unwrap_or(line.len())]
 }
 
 #[derive(Serialize)]
@@ -163,6 +204,8 @@ struct Line<'l> {
     before: &'l [String],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     after: &'l [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    events: &'l [String],
 }
 
 /// A finding that was saved, and how a command ends that has it.
@@ -244,6 +287,29 @@ mod tests {
         let found = Counterexample { failure, schedule: vec![Choice::Recover], timeline };
         let saved = save(Path::new("/nowhere"), Case::SMALL, &found, None).expect("it can be told");
         assert_eq!((saved.exit, saved.path()), (exit, None));
+    }
+
+    #[test]
+    fn what_changes_around_a_step_stands_together() {
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        let around = Around {
+            before: lines(&["/r", "/r/p, locked by 20", "/r/p/x, a file", "process 2 is a zombie"]),
+            after: lines(&["/r", "/r/a", "/r/p", "process 2 runs `x`", "process 20 runs `x`"]),
+            ..Around::default()
+        };
+        let marked: Vec<String> =
+            around.marked().iter().map(|(mark, line)| format!("{mark} {line}")).collect();
+        let expected = [
+            "  /r",
+            "- /r/p, locked by 20",
+            "+ /r/p",
+            "- /r/p/x, a file",
+            "- process 2 is a zombie",
+            "+ process 2 runs `x`",
+            "+ /r/a",
+            "+ process 20 runs `x`",
+        ];
+        assert_eq!(marked, expected);
     }
 
     #[test]

@@ -215,6 +215,13 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
         (Some(1), "before choice 2, `step 10`: mkdir 3/.p-3jrdr6ortbt5.new")
     );
     assert!(lines.contains(&"  + /r/.p-3jrdr6ortbt5.new".to_owned()), "{lines:#?}");
+    let event = "    8  o |    owner 10: mkdir 3/.p-3jrdr6ortbt5.new: done";
+    assert!(lines.contains(&event.to_owned()), "{lines:#?}");
+    // A lock is taken: one line before it, the same with its holder after it.
+    let (_, lines) = lab(&[again[0], again[1], "--step", "4"]);
+    let lock = lines.iter().position(|line| line == "  - /r/.p-3jrdr6ortbt5.new");
+    let lock = lock.unwrap_or_else(|| panic!("{lines:#?}"));
+    assert_eq!(lines[lock + 1], "  + /r/.p-3jrdr6ortbt5.new, locked by 10");
 
     let file = again[1];
     let text = fs::read_to_string(file).expect("it was saved");

@@ -54,7 +54,7 @@ fn check_finds(case: Case, property: &str) -> Counterexample {
     println!("{case:?}\n{} states\n{found}", exploration.counts.states);
     let Failure::Violation(violation) = &found.failure else { panic!("{found}") };
     assert_eq!(violation.property(), property, "{found}");
-    let Replayed { failure, timeline } =
+    let Replayed { failure, timeline, .. } =
         replay(&setup, &found.schedule).expect("the schedule fits");
     assert_eq!(failure.as_ref(), Some(&found.failure), "{timeline}");
     assert_eq!(timeline, found.timeline);

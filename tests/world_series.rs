@@ -6,7 +6,7 @@ use mortmain::sys::{Answer, ChildKernel, ChildPlan, Errno, Fd, KernelExt as _, N
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
     Bounds, Case, Choice, Struck, Subject, Trace, Turn, Verdict, exhaust, explain, replay, series,
-    series_case,
+    series_case, shrink,
 };
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_subjects::{Design, Error, System};
@@ -130,6 +130,10 @@ fn whoever_tries_again_for_ever_is_found_by_an_error_that_stays() {
     assert_eq!(said, "L2: owner 10 has made more than 2000 calls and goes on");
     let fails = |choice: &&Choice| matches!(choice, Choice::Fail { .. });
     assert!(found.schedule.iter().filter(fails).count() > 1_000, "{said}");
+    // Each of them is needed; nobody waits until each was left out.
+    let shrunk = shrink(&series_case(case).setup(), &found);
+    assert!(!shrunk.done && shrunk.executions < 200, "{}", shrunk.executions);
+    assert!(shrunk.found.schedule.iter().filter(fails).count() > 1_000, "{said}");
     let replayed = replay(&series_case(case).setup(), &found.schedule).expect("the schedule fits");
     assert_eq!(replayed.failure.as_ref(), Some(&found.failure));
 }

@@ -32,6 +32,8 @@ pub struct Replayed {
     pub failure: Option<Failure>,
     /// What happened.
     pub timeline: Timeline,
+    /// For each choice, the place of its first event in the timeline.
+    pub firsts: Vec<usize>,
 }
 
 /// Runs a schedule.
@@ -55,14 +57,16 @@ pub fn replay_watched(
 ) -> Result<Replayed, ReplayError> {
     let mut machine = Machine::new(setup, Live::new(&setup.programs));
     machine.events = Some(Vec::new());
-    let failure = run(&mut machine, schedule, watch)?;
+    let mut firsts = Vec::new();
+    let failure = run(&mut machine, schedule, &mut firsts, watch)?;
     let events = machine.events.take().unwrap_or_default();
-    Ok(Replayed { failure, timeline: Timeline { events } })
+    Ok(Replayed { failure, timeline: Timeline { events }, firsts })
 }
 
 fn run(
     machine: &mut Machine<'_, Live<'_>>,
     schedule: &[Choice],
+    firsts: &mut Vec<usize>,
     watch: &mut dyn FnMut(usize, &str, &World),
 ) -> Result<Option<Failure>, ReplayError> {
     let mut state = match machine.begin() {
@@ -73,6 +77,7 @@ fn run(
         if !machine.can(&state, choice) {
             return Err(ReplayError { at, choice });
         }
+        firsts.push(machine.events.as_ref().map_or(0, Vec::len));
         watch(at, &machine.label(&mut state, choice), &state.world);
         if let Err(failure) = machine.take(&mut state, choice) {
             watch(at + 1, "", &state.world);
