@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use mortmain_harness::explore::{
-    Bounds, Cell, Failure, Held, Row, Subject, Witness, compare, told,
+    Bounds, Cause, Cell, Failure, Group, Held, Row, Subject, Witness, compare, told,
 };
 use mortmain_harness::judge::{Property, Violation};
 use serde::Serialize;
@@ -59,6 +59,10 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
             for cell in &row.cells {
                 output.json_line(&mut out, "cell", &Line::of(row, cell))?;
             }
+            for (cause, group) in row.causes.iter() {
+                let line = CauseLine::of(Some(row.subject.name()), cause, group);
+                output.json_line(&mut out, "cause", &line)?;
+            }
         }
         let last = Last { exit: exit as u8, verdict: &verdict };
         output.json_line(&mut out, "verdict", &last)?;
@@ -77,6 +81,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
             tell(row, cell, witness, &mut out)?;
         }
     }
+    tell_causes(&rows, output, &mut out)?;
     tell_what_is_missing(&rows, output, &mut out)?;
     writeln!(out, "\n{}", output.verdict(&verdict, exit == Exit::Holds))?;
     Ok(exit)
@@ -109,6 +114,27 @@ fn tell(row: &Row, cell: &Cell, witness: &Witness, out: &mut impl Write) -> io::
         Some(_) => Ok(()),
         None => writeln!(out, "  nobody knew of this"),
     }
+}
+
+/// What all searches have found, by cause; in each setup there is one for each property at most.
+fn tell_causes(rows: &[Row], output: &Output, out: &mut impl Write) -> io::Result<()> {
+    let causes = rows.iter().flat_map(|row| row.causes.iter().map(move |group| (row, group)));
+    let lines = causes.map(|(row, (cause, group))| {
+        let lacks = cause.rule.unwrap_or("?").into();
+        let name = row.subject.name().into();
+        let (count, choices) = (group.count, group.shortest.schedule.len());
+        let deed = cause.deed.clone();
+        let line =
+            vec![name, cause.property.into(), deed, lacks, count.to_string(), choices.to_string()];
+        (line, cause.rule.is_some())
+    });
+    let lines: Vec<(Vec<String>, bool)> = lines.collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let head = ["subject", "fails", "by", "lacks", "setups", "choices"];
+    output.table(out, &head, lines.into_iter())
 }
 
 /// What no search has judged, or not to its end.
@@ -205,6 +231,27 @@ struct Shown {
     victims: Vec<String>,
     rule: Option<&'static str>,
     because: Option<&'static str>,
+}
+
+/// Findings with the same cause.
+#[derive(Serialize)]
+pub(crate) struct CauseLine<'l> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<&'l str>,
+    property: &'l str,
+    deed: &'l str,
+    rule: Option<&'l str>,
+    count: u64,
+    /// Of the shortest of them.
+    choices: usize,
+}
+
+impl<'l> CauseLine<'l> {
+    pub(crate) fn of(subject: Option<&'l str>, cause: &'l Cause, group: &Group) -> CauseLine<'l> {
+        let Cause { property, deed, rule } = cause;
+        let (count, choices) = (group.count, group.shortest.schedule.len());
+        CauseLine { subject, property, deed, rule: *rule, count, choices }
+    }
 }
 
 #[derive(Serialize)]

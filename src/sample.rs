@@ -38,6 +38,9 @@ pub(crate) struct Options {
     /// Of pct: moments that have to come in order for what is looked for [default: 3]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=20))]
     depth: Option<u32>,
+    /// Of series: go on after a finding, and tell all of them by their causes
+    #[arg(long)]
+    all: bool,
 }
 
 /// Whether an option was given, its name, and the engines that it is for.
@@ -60,7 +63,7 @@ impl Options {
     }
 
     /// Whether each of these options was given, and the engines that it is for.
-    pub(crate) fn given(&self) -> [Given; 5] {
+    pub(crate) fn given(&self) -> [Given; 6] {
         use Engine::{Pct, Random, Series, Sticky};
         [
             (self.seed.is_some(), "--seed", &[Random, Sticky, Pct, Series]),
@@ -68,12 +71,18 @@ impl Options {
             (self.iteration.is_some(), "--iteration", &[Random, Sticky, Pct]),
             (self.threads.is_some(), "--threads", &[Random, Sticky, Pct]),
             (self.depth.is_some(), "--depth", &[Pct]),
+            (self.all, "--all", &[Series]),
         ]
     }
 
     /// Seed and number of schedules, with defaults of their own for a series.
     pub(crate) fn bases(&self) -> (u64, u64) {
         (self.seed.unwrap_or(SEED), self.iterations.unwrap_or(BASES))
+    }
+
+    /// Whether a finding is not the end.
+    pub(crate) fn all(&self) -> bool {
+        self.all
     }
 
     fn sampling(&self, strategy: Strategy) -> Sampling {

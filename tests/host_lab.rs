@@ -352,6 +352,33 @@ fn a_series_of_faults_along_a_schedule_counts_what_struck() {
 }
 
 #[test]
+fn a_series_that_goes_on_counts_its_findings_by_cause() {
+    let scratch = mortmain::sandbox!("causes").expect("it is free");
+    let dir = text_of(scratch.path());
+    let args = ["explore", "--subject", "marker", "--engine", "series", "--iterations", "1"];
+    let args = [&args[..], &["--all", "--save", dir]].concat();
+    let (code, lines) = lab(&args);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let cause =
+        " findings of L1, the end after `mkdir` of the owner, lacks c3, the shortest in 3 choices";
+    assert!(lines[0].ends_with(cause) && lines[1].ends_with(" (c3)"), "{lines:#?}");
+    let (code, lines) = lab(&[&args[..], &["--json"]].concat());
+    let lines = lines.iter().map(|line| serde_json::from_str(line).expect("a line is JSON"));
+    let lines: Vec<serde_json::Value> = lines.collect();
+    let [cause, series] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!((code, &cause["type"], &cause["rule"]), (Some(1), &"cause".into(), &"c3".into()));
+    assert!(cause["count"].as_u64() > Some(1), "{cause}");
+    assert_eq!((&series["type"], &series["exit"]), (&"series".into(), &1.into()), "{series}");
+    let saved = cause["saved"].as_str().unwrap_or_else(|| panic!("{cause}"));
+    assert_eq!(lab(&["replay", saved]).0, Some(1), "{saved}");
+    assert_eq!(names_in(scratch.path()).len(), 1, "nothing else is in it");
+
+    let expected = "--all is for --engine series, and not for pct";
+    let drawn = ["explore", "--engine", "pct", "--all"];
+    assert_eq!(lab_errors(&drawn), (Some(2), vec![expected.to_owned()]));
+}
+
+#[test]
 fn an_exploration_counts_how_often_each_property_was_judged() {
     let args = ["explore", "--sweeps", "1", "--kills", "1", "--json"];
     let (code, lines) = lab(&args);
@@ -387,6 +414,14 @@ fn designs_are_compared_with_the_shortest_run_behind_each_cell() {
     assert_eq!((&pid["by"], &pid["victims"][0]), (&"sweep 20".into(), &"owner 101".into()));
     assert_eq!(cell("pid", "L1")["held"], "holds");
     assert_eq!(cell("marker", "L1")["choices"], 3);
+    let mut causes = objects.iter().filter(|object| object["type"] == "cause");
+    let cause = causes.next().expect("what fails has a cause");
+    assert_eq!(
+        (&cause["subject"], &cause["deed"]),
+        (&"pid".into(), &"`rmdir` of the sweep".into())
+    );
+    assert_eq!((&cause["rule"], &cause["count"]), (&"l3".into(), &15.into()), "{cause}");
+    assert_eq!(causes.count(), 2, "{lines:#?}");
     // What nothing here can judge is never a pass.
     assert_eq!(cell("pid", "S2")["held"], "never-evaluated");
     assert_eq!(objects.last().map(|last| &last["exit"]), Some(&0.into()));

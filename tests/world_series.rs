@@ -6,7 +6,7 @@ use mortmain::sys::{Answer, ChildKernel, ChildPlan, Errno, Fd, KernelExt as _, N
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
     Bounds, Case, Choice, Struck, Subject, Trace, Turn, Verdict, exhaust, explain, replay, series,
-    series_case, shrink,
+    series_case, series_causes, shrink,
 };
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_subjects::{Design, Error, System};
@@ -38,6 +38,45 @@ fn a_series_finds_what_is_wrong_with_a_marker_and_saves_it() {
     let trace = Trace::of(series_case(case), &found).expect("live processes do the same again");
     let read = Trace::parse(&trace.to_string()).expect("it was written just now");
     read.replay(&mut |_, _, _| {}).expect("nothing has changed");
+}
+
+/// What a series finds when it goes on: how often there was which cause.
+#[track_caller]
+fn check_causes(case: Case, expected: &[&str]) {
+    let (causes, whole, counts) = series_causes(case, 7, 12, &mut |_| true);
+    assert!(whole && counts.bases == 12, "{counts}");
+    let lines: Vec<String> = causes
+        .iter()
+        .map(|(cause, group)| {
+            format!("{} of {cause}, in {}", group.count, group.shortest.schedule.len())
+        })
+        .collect();
+    assert_eq!(lines, expected);
+    for (cause, group) in causes.iter() {
+        let again = replay(&group.case.setup(), &group.shortest.schedule).expect("it fits");
+        assert_eq!(again.failure.as_ref().map(|failure| failure.property()), Some(cause.property));
+    }
+}
+
+#[test]
+fn findings_are_counted_by_their_cause() {
+    let of = |name| Subject::named(name).expect("the lab knows it").shown_by();
+    let marker = "614 of L1, the end after `mkdir` of the owner, lacks c3, in 3";
+    check_causes(of("marker"), &[marker]);
+    check_causes(of("pid"), &["1 of S1, `rmdir` of the sweep, lacks l3, in 12"]);
+    check_causes(Case::SMALL, &[]);
+}
+
+#[test]
+fn a_series_of_causes_that_is_ended_says_so() {
+    let case = Subject::named("marker").expect("the lab knows it").shown_by();
+    let mut findings = 0;
+    let (causes, whole, _) = series_causes(case, 7, 12, &mut |counts| {
+        findings += u32::from(counts.positions > 0);
+        findings < 3
+    });
+    let counted: u64 = causes.iter().map(|(_, group)| group.count).sum();
+    assert_eq!((whole, counted), (false, 3));
 }
 
 #[test]

@@ -11,6 +11,7 @@
 
 use std::fmt;
 
+use super::causes::Causes;
 use super::exhaust::{Bounds, Counterexample, Counts, Verdict, exhaust_watched};
 use super::{Case, Subject};
 use crate::judge::{Judged, Property};
@@ -98,6 +99,8 @@ pub struct Row {
     pub subject: Subject,
     /// One for each property, in order.
     pub cells: Vec<Cell>,
+    /// What its searches ended with, by their causes.
+    pub causes: Causes,
     /// States of all searches.
     pub states: u64,
 }
@@ -129,6 +132,7 @@ struct Known {
     fails: [Option<Box<Witness>>; SEARCHED.len()],
     cut: [Option<Cut>; SEARCHED.len()],
     judged: [u64; SEARCHED.len()],
+    causes: Causes,
     states: u64,
     ended: bool,
 }
@@ -158,7 +162,7 @@ pub fn compare_in(
     }
     let states = known.states;
     let cells = Property::ALL.into_iter().map(|property| known.cell(property)).collect();
-    Row { subject, cells, states }
+    Row { subject, cells, causes: known.causes, states }
 }
 
 impl Known {
@@ -217,6 +221,7 @@ impl Known {
     /// Keeps the shortest witness of each property. What is none of them, a panic say, keeps a sweep
     /// from ending well, and counts as L2.
     fn found(&mut self, witness: Witness) -> Property {
+        self.causes.add(witness.case, witness.found.clone());
         let id = witness.found.failure.property();
         let at = SEARCHED.iter().position(|property| property.id() == id);
         let at = at.unwrap_or(SEARCHED.len() - 1);

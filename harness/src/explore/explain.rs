@@ -258,7 +258,7 @@ pub fn told(case: &Case, found: &Counterexample) -> String {
 }
 
 /// The rule that is known to be missing, where this is what comes of it.
-fn missing(case: &Case, property: &str) -> Option<(&'static str, &'static str)> {
+pub(super) fn missing(case: &Case, property: &str) -> Option<(&'static str, &'static str)> {
     let known = case.subject.rejection(property).map(|known| (known.rule, known.because));
     known.or_else(|| {
         let (rule, without) = Without::RULES.into_iter().find(|(_, rule)| *rule == case.without)?;

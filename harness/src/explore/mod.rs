@@ -8,6 +8,7 @@
 //! [`replay()`] runs one schedule on live processes, and a [`Trace`] is a schedule that was saved.
 //! What was drawn is made short by [`shrink()`], and [`explain()`] says why a run ends badly.
 
+mod causes;
 mod compare;
 mod exhaust;
 mod explain;
@@ -26,6 +27,7 @@ mod trace;
 
 use mortmain::sys::{Errno, Pid};
 
+pub use self::causes::{Cause, Causes, Group};
 pub use self::compare::{Cell, Cut, Held, Row, Seen, Witness, cases, compare, compare_in};
 pub use self::exhaust::{
     Bounds, Counterexample, Counts, Exploration, Verdict, exhaust, exhaust_watched,
@@ -35,7 +37,7 @@ pub use self::gate::{Case, Without};
 pub use self::machine::{Choice, Failure};
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
 pub use self::sample::{SampleCounts, Sampled, Sampling, sample};
-pub use self::series::{SeriesCounts, Struck, series, series_case};
+pub use self::series::{SeriesCounts, Struck, series, series_case, series_causes};
 pub use self::shrink::{Shrunk, shrink};
 pub use self::strategy::Strategy;
 pub use self::subjects::{Rejection, Subject};

@@ -18,9 +18,11 @@ use std::fmt;
 
 use mortmain::sys::{Errno, Pid};
 
+use super::causes::Causes;
 use super::exhaust::Counterexample;
 use super::machine::{Choice, Failure, Machine, State};
 use super::sample::{counterexample, lengths_of};
+use super::shrink::shrink;
 use super::strategy::{Budget, Scheduler, Strategy};
 use super::{Case, Setup};
 use crate::judge::Who;
@@ -106,31 +108,80 @@ pub fn series(
     bases: u64,
     go_on: &mut dyn FnMut(&SeriesCounts) -> bool,
 ) -> (Struck, SeriesCounts) {
+    let mut first = None;
+    let (whole, counts) = strike_all(case, seed, bases, &mut |counts, found| match found {
+        None => go_on(counts),
+        Some(found) => {
+            first = Some(found);
+            false
+        }
+    });
+    let struck = match first {
+        Some(found) => Struck::Found(found),
+        None if whole => Struck::Nothing,
+        None => Struck::Ended,
+    };
+    (struck, counts)
+}
+
+/// The same, but it goes on after a finding: all of them, made short, by their causes; and whether it
+/// came to its end. `go_on` is asked before each base and with each finding.
+pub fn series_causes(
+    case: Case,
+    seed: u64,
+    bases: u64,
+    go_on: &mut dyn FnMut(&SeriesCounts) -> bool,
+) -> (Causes, bool, SeriesCounts) {
+    let struck = series_case(case);
+    let setup = struck.setup();
+    let mut causes = Causes::default();
+    let (whole, counts) = strike_all(case, seed, bases, &mut |counts, found| {
+        if let Some(found) = found {
+            causes.add(struck, shrink(&setup, &found).found);
+        }
+        go_on(counts)
+    });
+    (causes, whole, counts)
+}
+
+/// Strikes everywhere. `watch` is asked before each base, and told of each finding; its first no is the
+/// end. Whether there was none.
+fn strike_all(
+    case: Case,
+    seed: u64,
+    bases: u64,
+    watch: &mut dyn FnMut(&SeriesCounts, Option<Box<Counterexample>>) -> bool,
+) -> (bool, SeriesCounts) {
     let setup = &series_case(case).setup();
     let strategy = Strategy::Sticky;
     let budget = Budget { kills: case.kills, waits: case.waits, failures: 0 };
     let lengths = lengths_of(setup, strategy, budget);
     let mut counts = SeriesCounts::default();
     for iteration in 0..bases {
-        if !go_on(&counts) {
-            return (Struck::Ended, counts);
+        if !watch(&counts, None) {
+            return (false, counts);
         }
         counts.bases += 1;
         let scheduler = Scheduler::new(budget, strategy, (seed, iteration), lengths);
         let base = match base(setup, scheduler) {
             Ok(base) => base,
-            Err(found) => return (Struck::Found(found), counts),
+            Err(found) => match watch(&counts, Some(found)) {
+                true => continue,
+                false => return (false, counts),
+            },
         };
         for (at, position) in base.iter().enumerate() {
             for fault in position.faults() {
                 counts.count(position, fault);
-                if let Err(found) = strike(setup, &base, at, fault, &mut counts) {
-                    return (Struck::Found(found), counts);
+                if let Err(found) = strike(setup, &base, at, fault, &mut counts)
+                    && !watch(&counts, Some(found))
+                {
+                    return (false, counts);
                 }
             }
         }
     }
-    (Struck::Nothing, counts)
+    (true, counts)
 }
 
 impl SeriesCounts {
