@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use mortmain_harness::diagram::Diagram;
 use mortmain_harness::explore::{
-    Case, Counterexample, Differs, Explanation, Failure, Replayed, Trace, explain,
+    Case, Counterexample, Differs, Explanation, Failure, Replayed, Trace, Turn, explain,
 };
 use mortmain_harness::world::World;
 use serde::Serialize;
@@ -60,8 +60,8 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
         Ok(_) => (Exit::Finding, format!("{choices} choices, and the same end: {}", trace.says)),
         Err(differs) => (Exit::Diverged, format!("not the run that was saved: {differs}")),
     };
-    if let (Some(out), Some(found), Some(explanation)) = (&options.svg, &found, &explanation)
-        && let Err(error) = fs::write(out, picture(&trace.case, found, explanation))
+    if let (Some(out), Ok(replayed), Some(explanation)) = (&options.svg, &replayed, &explanation)
+        && let Err(error) = fs::write(out, picture(&trace, replayed, explanation))
     {
         writeln!(io::stderr(), "cannot draw it as {}: {error}", out.display())?;
         return Ok(Exit::Usage);
@@ -106,18 +106,20 @@ fn found_in(trace: &Trace, replayed: &Replayed) -> Option<Counterexample> {
 }
 
 /// The run as an SVG.
-fn picture(case: &Case, found: &Counterexample, explanation: &Explanation) -> String {
-    let violation = match &found.failure {
-        Failure::Violation(violation) => Some(violation),
-        Failure::Diverged(_) => None,
+fn picture(trace: &Trace, replayed: &Replayed, explanation: &Explanation) -> String {
+    let violation = match &replayed.failure {
+        Some(Failure::Violation(violation)) => Some(violation),
+        Some(Failure::Diverged(_)) | None => None,
+    };
+    let swap = match &explanation.turn {
+        Some(Turn::Swap { places, .. }) => Some(places.map(|place| replayed.firsts[place])),
+        _ => None,
     };
     let explained = explanation.to_string();
-    let caption: Vec<String> = [found.failure.to_string()]
-        .into_iter()
-        .chain(explained.lines().map(str::to_owned))
-        .collect();
-    let (timeline, title) = (&found.timeline, &*describe(case));
-    Diagram { timeline, violation, title, caption: &caption }.to_string()
+    let mut caption = vec![trace.says.clone()];
+    caption.extend(explained.lines().map(str::to_owned));
+    let (timeline, title) = (&replayed.timeline, &*describe(&trace.case));
+    Diagram { timeline, violation, title, caption: &caption, swap }.to_string()
 }
 
 /// The world around one choice.

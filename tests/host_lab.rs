@@ -259,6 +259,19 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
     assert_eq!(names_in(scratch.path()).len(), 5, "nothing else is in it");
 }
 
+/// To make it anew: `cargo lab replay regressions/s1-pid-plain-idle-1-1-0-1.toml --svg docs/pid.svg`.
+#[test]
+fn the_picture_of_the_documentation_is_real() {
+    let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+    let run = run.join("s1-pid-plain-idle-1-1-0-1.toml");
+    let scratch = mortmain::sandbox!("picture").expect("it is free");
+    let drawn = scratch.path().join("pid.svg");
+    let (code, lines) = lab(&["replay", text_of(&run), "--svg", text_of(&drawn)]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let drawn = fs::read_to_string(&drawn).expect("it was drawn");
+    assert_eq!(drawn, include_str!("../docs/pid.svg"));
+}
+
 #[test]
 fn a_finding_that_is_told_as_json_says_where_it_is_saved() {
     let scratch = mortmain::sandbox!("saved").expect("it is free");

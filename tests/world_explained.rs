@@ -39,6 +39,7 @@ fn drawn(trace: &Trace) -> (String, usize) {
         violation: Some(violation),
         title: &trace.found,
         caption: &caption,
+        swap: Some([0, 1]),
     };
     (diagram.to_string(), usize::from(violation.blamed().is_some()))
 }
@@ -71,6 +72,7 @@ fn every_saved_run_is_a_picture_of_its_own() {
         assert_eq!(text, drawn(&trace).0, "{name}: other bytes");
         // The other one is in the legend.
         assert_eq!(text.matches("class=\"blow\"").count(), 1 + blamed, "{name}");
+        assert_eq!(text.matches("class=\"swap\"").count(), 2, "{name}");
         assert!(text.contains("class=\"head\"") && text.contains(">sweep 20</text>"), "{name}");
         for outside in ["<script", "href", "url(", "@import", "@font-face"] {
             assert!(!text.contains(outside), "{name}: {outside}");
@@ -247,12 +249,11 @@ fn whatever_fails_is_explained_by_the_rule_that_is_missing() {
             &[
                 "sweep 20 moved p-3jrdr6ortbt5 away while command 1011 was alive, because \
                  nobody looks at who uses a claim (l4)",
-                "if `process 1011` of sweep 20 had come before `new-group` of command 1011, it \
-                 would hold",
-                "  it was       command 1011: new-group: done",
-                "               sweep 20: process 1011: alive, group 1011",
-                "  it would be  sweep 20: process 1011: alive, group 101",
-                "               command 1011: new-group: done",
+                "if `lock 4` of sweep 20 had come before the kill of owner 10, it would hold",
+                "  it was       owner 10: is killed",
+                "               sweep 20: lock 4: done",
+                "  it would be  sweep 20: lock 4: EAGAIN",
+                "               owner 10: is killed",
             ],
         ),
         (
@@ -261,12 +262,11 @@ fn whatever_fails_is_explained_by_the_rule_that_is_missing() {
                 "sweep 20 moved p-3jrdr6ortbt5 away while command 1011 was alive, because the \
                  lock of a command's entry is taken only when the command has been started \
                  (p1)",
-                "if `process 1011` of sweep 20 had come before `new-group` of command 1011, it \
-                 would hold",
-                "  it was       command 1011: new-group: done",
-                "               sweep 20: process 1011: alive, group 1011",
-                "  it would be  sweep 20: process 1011: alive, group 101",
-                "               command 1011: new-group: done",
+                "if `lock 4` of sweep 20 had come before the kill of owner 10, it would hold",
+                "  it was       owner 10: is killed",
+                "               sweep 20: lock 4: done",
+                "  it would be  sweep 20: lock 4: EAGAIN",
+                "               owner 10: is killed",
             ],
         ),
         (

@@ -22,7 +22,7 @@ const ROW: usize = 18;
 /// What a letter takes at most, in the one font.
 const LETTER: usize = 7;
 /// Left of the first lane, for the numbers of the events.
-const GUTTER: usize = 44;
+const GUTTER: usize = 52;
 /// What is left free around everything, and between lanes.
 const MARGIN: usize = 16;
 /// Left of a lane's line, for one bar.
@@ -30,13 +30,13 @@ const BAR: usize = 6;
 /// From a lane's line to its labels.
 const LABEL_AT: usize = 10;
 /// Letters that a line of the caption has at least, however few lanes there are.
-const CAPTION_MIN: usize = 90;
+const CAPTION_MIN: usize = 110;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--paper:#fff;--ink:#1f2328;--dim:#6e7781;--lane:#c4ccd4;--use:#2da44e;\
---lock:#0969da;--kill:#bc4c00;--harm:#cf222e}\
+--lock:#0969da;--kill:#bc4c00;--harm:#cf222e;--swap:#8250df}\
 @media(prefers-color-scheme:dark){:root{--paper:#0d1117;--ink:#e6edf3;--dim:#8b949e;--lane:#3d444d;\
---use:#3fb950;--lock:#58a6ff;--kill:#f0883e;--harm:#ff7b72}}\
+--use:#3fb950;--lock:#58a6ff;--kill:#f0883e;--harm:#ff7b72;--swap:#d2a8ff}}\
 text{font:11px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:var(--ink);white-space:pre}\
 .paper{fill:var(--paper)}.title{font-size:14px;font-weight:bold}.head{font-weight:bold}\
 .dim{fill:var(--dim)}.at{fill:var(--dim);text-anchor:end}.lane{stroke:var(--lane);stroke-width:2}\
@@ -47,7 +47,7 @@ text{font:11px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:var
 .passes{fill:var(--dim);paint-order:stroke;stroke:var(--paper);stroke-width:8px}\
 .over{stroke:var(--paper);stroke-width:2}.band{fill:var(--harm);opacity:.14}\
 .harm{fill:var(--harm);font-weight:bold}.hit{fill:none;stroke:var(--harm);stroke-width:2}\
-.blow{fill:var(--harm)}";
+.blow{fill:var(--harm)}.swap{fill:none;stroke:var(--swap);stroke-width:2}";
 
 /// A picture of a run.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub struct Diagram<'d> {
     pub title: &'d str,
     /// What is to be read beside it, a paragraph each.
     pub caption: &'d [String],
+    /// Two events that would have had to come in the other order.
+    pub swap: Option<[usize; 2]>,
 }
 
 impl fmt::Display for Diagram<'_> {
@@ -97,6 +99,9 @@ impl fmt::Display for Diagram<'_> {
             page.harm(f, self.timeline, violation)?;
         }
         page.lanes(f)?;
+        if let Some(events) = self.swap {
+            page.swap(f, events)?;
+        }
         page.events(f, self.violation.and_then(|violation| self.timeline.blamed(violation)))?;
         if let Some(violation) = self.violation {
             page.victims(f, self.timeline, violation)?;
@@ -106,7 +111,7 @@ impl fmt::Display for Diagram<'_> {
             let tops: Vec<String> = paths.filter(|path| !path.contains('/')).collect();
             text(f, "harm", GUTTER, below + 6, &format!("left for ever: {}", tops.join(", ")))?;
         }
-        legend(f, below + left + 16)?;
+        legend(f, below + left + 16, self.swap.is_some())?;
         writeln!(f, "</svg>")
     }
 }
@@ -139,6 +144,24 @@ impl Page<'_> {
         let Some(at) = timeline.blamed(violation) else { return Ok(()) };
         let (y, width) = (self.y(at) - ROW / 2, self.width);
         writeln!(f, "<rect class=\"band\" x=\"0\" y=\"{y}\" width=\"{width}\" height=\"{ROW}\"/>")
+    }
+
+    /// An arrow each way between two events, beside their numbers.
+    fn swap(&self, f: &mut fmt::Formatter<'_>, [first, later]: [usize; 2]) -> fmt::Result {
+        let (x, from, to) = (GUTTER - 6, self.y(first), self.y(later));
+        writeln!(
+            f,
+            "<path class=\"swap\" d=\"M{} {} L{x} {from} L{} {} M{x} {from} L{x} {to} M{} {} L{x} {to} \
+             L{} {}\"><title>in the other order it would hold</title></path>",
+            x - 4,
+            from + 5,
+            x + 4,
+            from + 5,
+            x - 4,
+            to - 5,
+            x + 4,
+            to - 5
+        )
     }
 
     /// Rings around those whom it hits.
@@ -189,7 +212,7 @@ impl Page<'_> {
     fn events(&self, f: &mut fmt::Formatter<'_>, harmful: Option<usize>) -> fmt::Result {
         for (at, (event, label)) in self.events.iter().zip(&self.plan.labels).enumerate() {
             let y = self.y(at);
-            text(f, "at", GUTTER - 12, y + 4, &(at + 1).to_string())?;
+            text(f, "at", GUTTER - 20, y + 4, &(at + 1).to_string())?;
             let Some(x) = self.x(event.who.pid) else {
                 line(f, "clock", (GUTTER, y), (self.width - MARGIN, y))?;
                 text(f, "passes", GUTTER + 28, y + 4, &format!("{}: {label}", event.who))?;
@@ -231,7 +254,7 @@ impl Page<'_> {
 }
 
 /// What the signs mean.
-fn legend(f: &mut fmt::Formatter<'_>, y: usize) -> fmt::Result {
+fn legend(f: &mut fmt::Formatter<'_>, y: usize, swaps: bool) -> fmt::Result {
     let mut x = MARGIN;
     let middle = y - 4;
     for (sign, meaning) in [
@@ -242,7 +265,11 @@ fn legend(f: &mut fmt::Formatter<'_>, y: usize) -> fmt::Result {
         ("use", "may use it"),
         ("lock", "has a lock"),
         ("blow", "does harm"),
+        ("swap", "their order decides"),
     ] {
+        if sign == "swap" && !swaps {
+            continue;
+        }
         match sign {
             "born" | "blow" => {
                 writeln!(f, "<circle class=\"{sign}\" cx=\"{}\" cy=\"{middle}\" r=\"4\"/>", x + 5)?;
@@ -256,6 +283,7 @@ fn legend(f: &mut fmt::Formatter<'_>, y: usize) -> fmt::Result {
                 )?;
             }
             "kill" => cross(f, sign, (x + 5, middle), 5)?,
+            "swap" => line(f, sign, (x + 5, middle - 5), (x + 5, middle + 5))?,
             _ => line(f, sign, (x, middle), (x + 10, middle))?,
         }
         text(f, "dim", x + 15, y, meaning)?;
@@ -340,7 +368,8 @@ mod tests {
     fn drawn(events: Vec<Event>, violation: Option<&Violation>) -> Vec<String> {
         let timeline = Timeline { events };
         let caption = [String::new()];
-        let diagram = Diagram { timeline: &timeline, violation, title: "t", caption: &caption };
+        let timeline = &timeline;
+        let diagram = Diagram { timeline, violation, title: "t", caption: &caption, swap: None };
         let text = diagram.to_string();
         let lines = text.lines().skip_while(|line| !line.contains("class=\"head\""));
         lines.take_while(|line| !line.ends_with(">born</text>")).map(str::to_owned).collect()
@@ -359,29 +388,29 @@ mod tests {
             event(10, "owner", EventKind::Killed, "is killed"),
         ];
         let want = "\
-<text class=\"head\" x=\"48\" y=\"75\">owner 10</text>
-<text class=\"head\" x=\"145\" y=\"75\">sweep 20</text>
-<rect class=\"band\" x=\"0\" y=\"122\" width=\"662\" height=\"18\"/>
-<line class=\"lane\" x1=\"52\" y1=\"95\" x2=\"52\" y2=\"131\"/>
-<line class=\"lane\" x1=\"149\" y1=\"113\" x2=\"149\" y2=\"149\"/>
+<text class=\"head\" x=\"56\" y=\"75\">owner 10</text>
+<text class=\"head\" x=\"153\" y=\"75\">sweep 20</text>
+<rect class=\"band\" x=\"0\" y=\"122\" width=\"802\" height=\"18\"/>
+<line class=\"lane\" x1=\"60\" y1=\"95\" x2=\"60\" y2=\"131\"/>
+<line class=\"lane\" x1=\"157\" y1=\"113\" x2=\"157\" y2=\"149\"/>
 <text class=\"at\" x=\"32\" y=\"99\">1</text>
 <g><title>1 owner 10: starts</title>
-<circle class=\"born\" cx=\"52\" cy=\"95\" r=\"4\"/>
-<text class=\"dim\" x=\"62\" y=\"99\">starts</text>
+<circle class=\"born\" cx=\"60\" cy=\"95\" r=\"4\"/>
+<text class=\"dim\" x=\"70\" y=\"99\">starts</text>
 </g>
 <text class=\"at\" x=\"32\" y=\"117\">2</text>
 <g><title>2 sweep 20: starts</title>
-<circle class=\"born\" cx=\"149\" cy=\"113\" r=\"4\"/>
-<text class=\"dim\" x=\"159\" y=\"117\">starts</text>
+<circle class=\"born\" cx=\"157\" cy=\"113\" r=\"4\"/>
+<text class=\"dim\" x=\"167\" y=\"117\">starts</text>
 </g>
 <text class=\"at\" x=\"32\" y=\"135\">3</text>
 <g><title>3 owner 10: is killed</title>
-<circle class=\"blow\" cx=\"52\" cy=\"131\" r=\"6\"/>
-<line class=\"over\" x1=\"49\" y1=\"128\" x2=\"55\" y2=\"134\"/>
-<line class=\"over\" x1=\"49\" y1=\"134\" x2=\"55\" y2=\"128\"/>
-<text class=\"harm\" x=\"62\" y=\"135\">is killed</text>
+<circle class=\"blow\" cx=\"60\" cy=\"131\" r=\"6\"/>
+<line class=\"over\" x1=\"57\" y1=\"128\" x2=\"63\" y2=\"134\"/>
+<line class=\"over\" x1=\"57\" y1=\"134\" x2=\"63\" y2=\"128\"/>
+<text class=\"harm\" x=\"70\" y=\"135\">is killed</text>
 </g>
-<circle class=\"hit\" cx=\"149\" cy=\"131\" r=\"8\"/>
+<circle class=\"hit\" cx=\"157\" cy=\"131\" r=\"8\"/>
 <circle class=\"born\" cx=\"21\" cy=\"161\" r=\"4\"/>";
         assert_eq!(drawn(events, Some(&violation)).join("\n"), want);
     }
@@ -391,7 +420,7 @@ mod tests {
         let violation = Violation::Left { paths: vec![PathBytes::from(&b"<p>"[..])] };
         let lines = drawn(vec![event(10, "owner", EventKind::Ended, "exit 0")], Some(&violation));
         assert!(lines.contains(
-            &"<text class=\"harm\" x=\"44\" y=\"119\">left for ever: &lt;p&gt;</text>".to_owned()
+            &"<text class=\"harm\" x=\"52\" y=\"119\">left for ever: &lt;p&gt;</text>".to_owned()
         ));
     }
 
@@ -412,7 +441,7 @@ mod tests {
         let lines = drawn(vec![event(10, "owner", EventKind::Born, "starts"), passes], None);
         let heads = lines.iter().filter(|line| line.contains("\"head\""));
         assert_eq!(heads.count(), 1, "{lines:#?}");
-        let clock = "<text class=\"passes\" x=\"72\" y=\"117\">the clock: 25 hours pass</text>";
+        let clock = "<text class=\"passes\" x=\"80\" y=\"117\">the clock: 25 hours pass</text>";
         assert!(lines.contains(&clock.to_owned()), "{lines:#?}");
     }
 

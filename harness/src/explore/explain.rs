@@ -1,19 +1,21 @@
 //! Why a run ends badly: who did what to whom, the rule that is missing, and what would have had to
 //! come in another order.
 //!
-//! The turn of a run is an order of its choices that ends as badly, with two choices of different
-//! processes side by side; let them change places, and it ends well. It is looked for from the end of the
-//! run, so that of several the one nearest to the harm is shown: each choice is moved towards the
-//! beginning, and each one before it towards it, past what others do in between, as long as it ends as
-//! badly; and if it is a kill, a failing call or a wait, it is left out. A run that is to end well is
-//! carried on until nobody can go on, and judged with a last sweep, so that the harm has not just moved;
-//! where the end of everybody is what it took, that stays where it is.
+//! The turn of a run is an order of its choices in which everybody does the same and that ends as badly,
+//! with two choices of different processes side by side; let them change places, and it ends well. It is
+//! looked for from the end of the run, so that of several the one nearest to the harm is shown: each
+//! choice is moved towards the beginning, and each one before it towards it, past what others do in
+//! between, as long as nobody does anything else; and if it is a kill, a failing call or a wait, it is
+//! left out. A run that is to end well is carried on until nobody can go on, and judged with a last
+//! sweep, so that the harm has not just moved; where the end of everybody is what it took, that stays
+//! where it is.
 //!
 //! Invariants: both runs of a turn were run; an explanation is a function of case and run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use mortmain::sys::Call;
+use mortmain::sys::{Call, Pid};
 
 use super::exhaust::Counterexample;
 use super::follow::{End, Followed, follow, process_of};
@@ -42,6 +44,9 @@ pub struct Explanation {
 pub enum Turn {
     /// Two choices in the other order.
     Swap {
+        /// Where they stand in the run, in its order; others may be between them, whose order to the
+        /// two means nothing.
+        places: [usize; 2],
         /// Which two: the one that came later, and should have come first, before the other.
         later: String,
         /// The one that came first.
@@ -72,7 +77,7 @@ impl fmt::Display for Explanation {
 impl fmt::Display for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Turn::Swap { later, first, were, would_be } => {
+            Turn::Swap { later, first, were, would_be, .. } => {
                 writeln!(f, "if {later} had come before {first}, it would hold")?;
                 writeln!(f, "  it was       {}", were[0])?;
                 writeln!(f, "               {}", were[1])?;
@@ -122,12 +127,26 @@ struct Search<'s> {
     property: &'static str,
     /// Whether the run ends with the kill of everybody and the last sweep.
     recovers: bool,
+    /// What each process does in the run.
+    deeds: BTreeMap<Pid, Vec<String>>,
     choices_left: usize,
 }
 
-/// What two choices in the other order come to.
+/// There were too many choices to look at all.
+struct TooMany;
+
+/// What each process does.
+fn deeds(events: &[Event]) -> BTreeMap<Pid, Vec<String>> {
+    let mut deeds: BTreeMap<Pid, Vec<String>> = BTreeMap::new();
+    for event in events {
+        deeds.entry(event.who.pid).or_default().push(event.text.clone());
+    }
+    deeds
+}
+
+/// What an order of the choices comes to.
 enum Order {
-    /// The run ends as badly.
+    /// Everybody does the same, and the run ends as badly.
     Bad(Followed),
     /// It ends well.
     Well(Followed),
@@ -135,60 +154,82 @@ enum Order {
     Other,
 }
 
+/// What two neighbours in the other order come to.
+enum Swapped {
+    /// The run ends well.
+    Turns(Turn),
+    /// Everybody does the same, and it ends as badly.
+    Bad,
+    /// It is no run, or ends in another way.
+    Other,
+}
+
 impl Search<'_> {
-    /// Runs an order of the choices to its end; up to a place it has to fit. `None` when there were too
-    /// many before.
-    fn run(&mut self, order: &[Choice], fits_to: usize) -> Option<Order> {
-        self.choices_left = self.choices_left.checked_sub(order.len())?;
+    /// Runs an order of the choices to its end; up to a place it has to fit.
+    fn run(&mut self, order: &[Choice], fits_to: usize) -> Result<Order, TooMany> {
+        self.choices_left = self.choices_left.checked_sub(order.len()).ok_or(TooMany)?;
         let followed = match self.recovers {
             true => follow(self.setup, &[order, &[Choice::Recover]].concat(), End::There),
             false => follow(self.setup, order, End::Whole),
         };
         let fits = followed.schedule.get(..fits_to).is_some_and(|taken| taken == &order[..fits_to]);
-        Some(match &followed.failure {
+        Ok(match &followed.failure {
             None if fits => Order::Well(followed),
-            _ if fits && followed.breaks(self.property) => Order::Bad(followed),
+            _ if fits && self.is_same(&followed) => Order::Bad(followed),
             _ => Order::Other,
         })
     }
 
-    /// The two neighbours at a place and after it, if their order makes the difference.
-    fn swap(&mut self, order: &[Choice], at: usize) -> Option<Result<Turn, Order>> {
-        let mut other = order.to_vec();
-        other.swap(at, at + 1);
-        match self.run(&other, at + 2)? {
-            Order::Well(well) => {
-                let Order::Bad(bad) = self.run(order, at + 2)? else {
-                    return Some(Err(Order::Other));
-                };
-                let pair =
-                    |run: &Followed| Some([run.event(at)?.clone(), run.event(at + 1)?.clone()]);
-                let (Some(were), Some(would_be)) = (pair(&bad), pair(&well)) else {
-                    return Some(Err(Order::Other));
-                };
-                Some(Ok(Turn::Swap {
-                    later: in_words(&were[1]),
-                    first: in_words(&were[0]),
-                    were: were.each_ref().map(line_of),
-                    would_be: would_be.each_ref().map(line_of),
-                }))
-            }
-            order => Some(Err(order)),
-        }
+    /// Whether a run ends as badly as the one that is explained, and nobody does anything else in it up
+    /// to there.
+    fn is_same(&self, followed: &Followed) -> bool {
+        let same = |(pid, deeds): (&Pid, &Vec<String>)| {
+            self.deeds.get(pid).is_some_and(|known| known.starts_with(deeds))
+        };
+        followed.breaks(self.property) && deeds(&followed.events).iter().all(same)
     }
 
-    /// The turn whose later choice stands at a place. `None` when it is given up.
-    fn turn_at(&mut self, schedule: &[Choice], at: usize) -> Option<Option<Turn>> {
+    /// Lets the neighbours at a place and after it change places; in the run that is explained, they
+    /// stand at `places`.
+    fn swap(
+        &mut self,
+        order: &[Choice],
+        at: usize,
+        places: [usize; 2],
+    ) -> Result<Swapped, TooMany> {
+        let mut other = order.to_vec();
+        other.swap(at, at + 1);
+        let well = match self.run(&other, at + 2)? {
+            Order::Well(well) => well,
+            Order::Bad(_) => return Ok(Swapped::Bad),
+            Order::Other => return Ok(Swapped::Other),
+        };
+        let Order::Bad(bad) = self.run(order, at + 2)? else { return Ok(Swapped::Other) };
+        let pair = |run: &Followed| Some([run.event(at)?.clone(), run.event(at + 1)?.clone()]);
+        let (Some(were), Some(would_be)) = (pair(&bad), pair(&well)) else {
+            return Ok(Swapped::Other);
+        };
+        Ok(Swapped::Turns(Turn::Swap {
+            places,
+            later: in_words(&were[1]),
+            first: in_words(&were[0]),
+            were: were.each_ref().map(line_of),
+            would_be: would_be.each_ref().map(line_of),
+        }))
+    }
+
+    /// The turn whose later choice stands at a place.
+    fn turn_at(&mut self, schedule: &[Choice], at: usize) -> Result<Option<Turn>, TooMany> {
         // Towards the beginning, past what others do.
         let mut order = schedule.to_vec();
         for before in (0..at).rev() {
             if process_of(order[before]) == process_of(order[before + 1]) {
                 break;
             }
-            match self.swap(&order, before)? {
-                Ok(turn) => return Some(Some(turn)),
-                Err(Order::Bad(_)) => order.swap(before, before + 1),
-                Err(_) => break,
+            match self.swap(&order, before, [before, at])? {
+                Swapped::Turns(turn) => return Ok(Some(turn)),
+                Swapped::Bad => order.swap(before, before + 1),
+                Swapped::Other => break,
             }
         }
         // Each one before it towards it, if it is the last of its process.
@@ -199,24 +240,41 @@ impl Search<'_> {
             }
             let mut order = schedule.to_vec();
             order[before..at].rotate_left(1);
-            if let Ok(turn) = self.swap(&order, at - 1)? {
-                return Some(Some(turn));
+            if let Swapped::Turns(turn) = self.swap(&order, at - 1, [before, at])? {
+                return Ok(Some(turn));
             }
         }
-        Some(None)
+        Ok(None)
     }
 
-    /// The run without the fault at a place, if one is there. `None` when it is given up.
-    fn without(&mut self, schedule: &[Choice], at: usize) -> Option<Option<Turn>> {
+    /// The run without the fault at a place, if one is there.
+    fn without(&mut self, schedule: &[Choice], at: usize) -> Result<Option<Turn>, TooMany> {
         let mut other = schedule.to_vec();
         match schedule[at] {
-            Choice::Step(_) | Choice::Recover => return Some(None),
+            Choice::Step(_) | Choice::Recover => return Ok(None),
             Choice::Fail { pid, .. } => other[at] = Choice::Step(pid),
             Choice::Kill(_) | Choice::Wait => drop(other.remove(at)),
         }
-        let Order::Well(_) = self.run(&other, 0)? else { return Some(None) };
+        let Order::Well(_) = self.run(&other, 0)? else { return Ok(None) };
         let followed = follow(self.setup, &schedule[..=at], End::There);
-        Some(followed.event(at).map(|event| Turn::Without { fault: in_words(event) }))
+        Ok(followed.event(at).map(|event| Turn::Without { fault: in_words(event) }))
+    }
+
+    /// The turn that is nearest to the end.
+    fn last(&mut self, schedule: &[Choice]) -> Result<Turn, TooMany> {
+        for at in (0..schedule.len()).rev() {
+            if let Some(turn) = self.turn_at(schedule, at)? {
+                return Ok(turn);
+            }
+            if let Some(turn) = self.without(schedule, at)? {
+                return Ok(turn);
+            }
+        }
+        // The end of everybody is a fault as well.
+        if self.recovers && follow(self.setup, schedule, End::Whole).failure.is_none() {
+            return Ok(Turn::Without { fault: "the kill of everybody at that moment".into() });
+        }
+        Ok(Turn::Nothing)
     }
 }
 
@@ -227,21 +285,9 @@ fn turn(setup: &Setup, found: &Counterexample) -> Turn {
         _ => (&found.schedule[..], false),
     };
     let property = found.failure.property();
-    let mut search = Search { setup, property, recovers, choices_left: CHOICES_MAX };
-    for at in (0..schedule.len()).rev() {
-        for look in [Search::turn_at, Search::without] {
-            match look(&mut search, schedule, at) {
-                Some(Some(turn)) => return turn,
-                Some(None) => {}
-                None => return Turn::GivenUp,
-            }
-        }
-    }
-    // The end of everybody is a fault as well.
-    if recovers && follow(setup, schedule, End::Whole).failure.is_none() {
-        return Turn::Without { fault: "the kill of everybody at that moment".into() };
-    }
-    Turn::Nothing
+    let deeds = deeds(&found.timeline.events);
+    let mut search = Search { setup, property, recovers, deeds, choices_left: CHOICES_MAX };
+    search.last(schedule).unwrap_or(Turn::GivenUp)
 }
 
 /// Who did what to whom in a run, and the rule that is missing.
