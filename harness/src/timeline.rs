@@ -151,6 +151,7 @@ mod tests {
                 event(10, "owner", EventKind::Born, "starts"),
                 event(20, "sweep", EventKind::Born, "starts"),
                 event(10, "owner", EventKind::Step, "mkdir"),
+                event(20, "sweep", EventKind::Failed, "lock: fails: EIO"),
                 event(10, "owner", EventKind::Killed, "is killed"),
                 event(20, "sweep", EventKind::Ended, "exit 0"),
             ],
@@ -158,8 +159,9 @@ mod tests {
         let want = "    1  +    owner 10: starts\n    \
                         2  | +  sweep 20: starts\n    \
                         3  o |  owner 10: mkdir\n    \
-                        4  X |  owner 10: is killed\n    \
-                        5    .  sweep 20: exit 0\n";
+                        4  | !  sweep 20: lock: fails: EIO\n    \
+                        5  X |  owner 10: is killed\n    \
+                        6    .  sweep 20: exit 0\n";
         assert_eq!(timeline.to_string(), want);
     }
 }

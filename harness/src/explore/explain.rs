@@ -389,3 +389,38 @@ fn taken(event: &Event, what: &str) -> Option<Taken> {
     };
     (name.to_string() == what).then_some(how)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::explore::{Bounds, Verdict, exhaust};
+    use crate::simulated::Diverged;
+
+    /// With room for ten runs of it, nobody looks at all.
+    #[test]
+    fn a_search_for_the_turn_has_a_bound() {
+        let setup = Without::L3.shown_by().setup();
+        let exploration = exhaust(&setup, &Bounds { states_max: 1_000_000 });
+        let Verdict::Found(found) = exploration.verdict else { panic!("{exploration:?}") };
+        let deeds = deeds(&found.timeline.events);
+        let choices_left = 10 * found.schedule.len();
+        let (setup, property) = (&setup, found.failure.property());
+        let mut search = Search { setup, property, recovers: false, deeds, choices_left };
+        assert!(search.last(&found.schedule).is_err());
+        assert!(matches!(turn(setup, &found), Turn::Swap { .. }));
+    }
+
+    #[test]
+    fn a_program_that_does_not_repeat_itself_has_no_turn() {
+        let idle = Arc::new(Request::Idle);
+        let program = "owner".into();
+        let diverged = Diverged { program, at: 0, before: idle.clone(), now: idle };
+        let said = diverged.to_string();
+        let (failure, timeline) = (Failure::Diverged(diverged), Timeline::default());
+        let found = Counterexample { failure, schedule: vec![Choice::Recover], timeline };
+        assert_eq!(explain(&Case::SMALL, &found).to_string(), said);
+        assert_eq!(explain(&Case::SMALL, &found).turn, None);
+    }
+}

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mortmain::sys::Pid;
 
 use super::exhaust::{Spot, fingerprint};
+use super::follow::{End, follow};
 use super::machine::{Choice, Machine};
 use super::strategy::{Budget, Lengths, Scheduler, Strategy};
 use super::{Case, Setup, Subject, Without};
@@ -194,4 +195,22 @@ fn the_locks_of_a_timeline_are_those_of_the_world() {
         }
     }
     assert!(locks > 5_000, "only {locks}");
+}
+
+#[test]
+fn what_does_not_fit_is_left_out_of_a_run_that_is_followed() {
+    let setup = Case::SMALL.setup();
+    let [nobody, owner] = [77, 10].map(|pid| Choice::Step(Pid(pid)));
+    // One kill is allowed.
+    let kills = [Choice::Kill(Pid(20)), Choice::Kill(Pid(10))];
+    let schedule = [nobody, owner, kills[0], kills[1], owner];
+    let there = follow(&setup, &schedule, End::There);
+    assert_eq!(there.schedule, [owner, kills[0], owner]);
+    assert_eq!((there.failure, there.firsts.len()), (None, 3));
+    let whole = follow(&setup, &schedule, End::Whole);
+    assert!(whole.schedule.starts_with(&there.schedule));
+    assert_eq!((whole.failure, whole.schedule.last()), (None, Some(&Choice::Recover)));
+    // Its own end is the one that the schedule has.
+    let recovers = follow(&setup, &[owner, Choice::Recover, owner], End::There);
+    assert_eq!(recovers.schedule, [owner, Choice::Recover]);
 }
