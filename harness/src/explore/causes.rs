@@ -57,7 +57,7 @@ impl Cause {
     #[must_use]
     pub fn of(case: &Case, found: &Counterexample) -> Cause {
         let property = found.failure.property();
-        let rule = missing(case, property).map(|(rule, _)| rule);
+        let rule = missing(case, found).map(|(rule, _)| rule);
         Cause { property, deed: deed(case, found), rule }
     }
 }

@@ -17,11 +17,11 @@ use std::fmt;
 
 use mortmain::sys::{Call, Pid};
 
+use super::Setup;
 use super::exhaust::Counterexample;
 use super::follow::{End, Followed, follow, process_of};
 use super::gate::{Case, Without};
 use super::machine::{Choice, Failure};
-use super::{Setup, Subject};
 use crate::judge::{Violation, Who};
 use crate::timeline::{Called, Event, EventKind, SIGKILL, Timeline};
 use crate::world::Effect;
@@ -297,19 +297,26 @@ pub fn told(case: &Case, found: &Counterexample) -> String {
         Failure::Violation(violation) => deed(violation, &found.timeline),
         Failure::Diverged(diverged) => diverged.to_string(),
     };
-    match missing(case, found.failure.property()) {
+    match missing(case, found) {
         Some((rule, because)) => format!("{told}, because {because} ({rule})"),
         None => told,
     }
 }
 
-/// The rule that is known to be missing, where this is what comes of it.
-pub(super) fn missing(case: &Case, property: &str) -> Option<(&'static str, &'static str)> {
-    let known = case.subject.rejection(property).map(|known| (known.rule, known.because));
-    known.or_else(|| {
-        let (rule, without) = Without::RULES.into_iter().find(|(_, rule)| *rule == case.without)?;
-        (case.subject == Subject::MORTMAIN).then(|| (rule, without.because()))
-    })
+/// The rule that is missing: of a design the one that is known for the property, of the implementation
+/// the one that is switched off, if it makes the difference; and what is so without it.
+pub(super) fn missing(case: &Case, found: &Counterexample) -> Option<(&'static str, &'static str)> {
+    if let Some(known) = case.subject.rejection(found.failure.property()) {
+        return Some((known.rule, known.because));
+    }
+    let (rule, without) = Without::RULES.into_iter().find(|(_, rule)| *rule == case.without)?;
+    let with_it = Case { without: Without::Nothing, ..*case };
+    is_prevented(&with_it.setup(), found).then(|| (rule, without.because()))
+}
+
+/// Whether the choices of a run do not come to the same in another setup.
+fn is_prevented(setup: &Setup, found: &Counterexample) -> bool {
+    !follow(setup, &found.schedule, End::There).breaks(found.failure.property())
 }
 
 fn deed(violation: &Violation, timeline: &Timeline) -> String {
@@ -410,6 +417,18 @@ mod tests {
         let mut search = Search { setup, property, recovers: false, deeds, choices_left };
         assert!(search.last(&found.schedule).is_err());
         assert!(matches!(turn(setup, &found), Turn::Swap { .. }));
+    }
+
+    #[test]
+    fn a_rule_is_missing_only_where_it_would_have_prevented_the_run() {
+        let case = Without::L3.shown_by();
+        let exploration = exhaust(&case.setup(), &Bounds { states_max: 1_000_000 });
+        let Verdict::Found(found) = exploration.verdict else { panic!("{exploration:?}") };
+        assert!(!is_prevented(&case.setup(), &found));
+        assert!(is_prevented(&Case { without: Without::Nothing, ..case }.setup(), &found));
+        assert_eq!(missing(&case, &found).map(|(rule, _)| rule), Some("l3"));
+        let nothing_off = Case { without: Without::Nothing, ..case };
+        assert_eq!(missing(&nothing_off, &found), None);
     }
 
     #[test]
