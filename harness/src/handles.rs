@@ -4,8 +4,8 @@
 //! name a file where the call has a number, and draw a lock for as long as somebody has a descriptor of
 //! it: copies that a fork made count, and end with their process.
 //!
-//! Invariant: what it holds for locked is what the world has locked, but that a lock outlives the last
-//! name of its file here and there alike. A test compares the two along every saved run.
+//! Invariant: what it holds for locked is what the world has locked. A test compares the two after every
+//! choice of drawn runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

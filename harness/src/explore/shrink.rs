@@ -192,22 +192,16 @@ impl Shrinker<'_> {
                 continue;
             }
             let whose = process_of(self.best[from]);
-            let mut before = rows[..part].iter().rev();
-            let Some((_, to)) =
-                before.find(|(from, _)| whose.is_some() && process_of(self.best[*from]) == whose)
-            else {
-                continue;
-            };
-            let mut earlier = self.best.clone();
-            earlier[*to..end].rotate_right(end - from);
-            if self.does(earlier) {
-                continue;
-            }
-            let mut later = self.best.clone();
-            let start =
-                rows[..part].iter().rfind(|(_, end)| end == to).map_or(*to, |(from, _)| *from);
+            let same =
+                |row: &&(usize, usize)| whose.is_some() && process_of(self.best[row.0]) == whose;
+            let Some((start, to)) = rows[..part].iter().rfind(same).copied() else { continue };
+            // It comes after the row before, or that one comes before it.
+            let (mut earlier, mut later) = (self.best.clone(), self.best.clone());
+            earlier[to..end].rotate_right(end - from);
             later[start..from].rotate_left(to - start);
-            self.does(later);
+            if !self.does(earlier) {
+                self.does(later);
+            }
         }
     }
 
