@@ -149,14 +149,16 @@ impl<K: Kernel> Root<K> {
                 // The rename may have been done although it failed: then it loses its parts now
                 // under the name of a claim.
                 let done = still_named(self.fd(), &published, lease.fd());
-                let published = matches!(done, Ok(Some(_))).then_some(published);
-                if published.is_some() {
-                    let _ = lease.fd().chmod(CONDEMNED_MODE);
+                // CHECK(c4-condemn-first): a claim without its parts is damage, and stays for ever.
+                let may_empty =
+                    matches!(done, Ok(None)) || lease.fd().chmod(CONDEMNED_MODE).is_ok();
+                if may_empty {
+                    // CHECK(c4-leave-nothing): its record names who lives, so that no sweep would take
+                    // it.
+                    abandon(lease.fd());
                 }
-                // CHECK(c4-leave-nothing): its record names who lives, so that no sweep would take it.
-                abandon(lease.fd());
-                if let Some(published) = &published {
-                    let _ = self.fd().rmdir(published);
+                if matches!(done, Ok(Some(_))) {
+                    let _ = self.fd().rmdir(&published);
                 }
                 match errno {
                     Errno::EEXIST | Errno::ENOTEMPTY => Ok(None),

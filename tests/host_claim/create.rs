@@ -146,6 +146,30 @@ fn a_published_name_that_is_taken_is_left_to_whose_it_is() {
     });
 }
 
+/// The rename is done though it fails, and what stands at the new name cannot be looked at: it may be
+/// a claim by now, and without its parts it would be damage for ever.
+#[test]
+fn a_creator_that_cannot_tell_whether_it_has_published_leaves_nothing_for_ever() {
+    in_cell(|| {
+        let ground = ground();
+        let mut published = None;
+        let adversary = move |call: &Call, moment| match (call, moment) {
+            (Call::Rename { to, .. }, Moment::After) if published.is_none() => {
+                published = Some(to.clone());
+                Some(Err(Errno::EIO))
+            }
+            (Call::StatAt { name, .. }, Moment::Before) if published.as_ref() == Some(name) => {
+                Some(Err(Errno::EIO))
+            }
+            _ => None,
+        };
+        let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+        assert_eq!(kind_of(ground.over(&kernel).create()), ErrorKind::System);
+        let report = ground.sweep();
+        assert!(ground.names().is_empty(), "{:?}: {report}", ground.names());
+    });
+}
+
 #[test]
 fn a_staging_that_became_a_strangers_directory_is_not_used() {
     in_cell(|| {
