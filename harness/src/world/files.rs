@@ -16,6 +16,8 @@ use super::{Moves, World};
 /// Magic number of tmpfs, whose locks the protocol believes.
 const TMPFS: FsMagic = FsMagic(0x0102_1994);
 const DEVICE: u64 = 0x2a;
+/// Links that one lookup follows at most.
+const LINKS_MAX: u32 = 40;
 /// The user that everything belongs to and every process runs as.
 pub(super) const UID: u32 = 1000;
 
@@ -29,14 +31,23 @@ pub(super) enum Node {
     Link(Box<[u8]>),
 }
 
+/// A `flock` that is held.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Lock {
+    /// The description that holds it.
+    file: FileId,
+    /// The process that took it, by whichever of the description's descriptors.
+    by: Pid,
+}
+
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Inode {
     pub(super) node: Node,
     mode: u32,
     /// How many names stand for it.
     links: u32,
-    /// The description that holds its `flock`.
-    lock: Option<FileId>,
+    /// Its `flock`, while it is held.
+    lock: Option<Lock>,
     /// When its content was last changed, in seconds since 1970.
     modified: u64,
     /// Who gave it another name last, where that can be forgiven.
@@ -67,7 +78,7 @@ impl Inode {
 
     /// The description that holds its `flock`.
     pub(super) fn lock(&self) -> Option<FileId> {
-        self.lock
+        self.lock.map(|lock| lock.file)
     }
 
     fn kind(&self) -> Kind {
@@ -136,20 +147,30 @@ impl World {
         self.inode(dir).entries().map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// The inode at an absolute path; no link on the way is followed.
-    pub(super) fn resolve(&self, path: &PathBytes) -> Answer<InodeId> {
-        let mut parts = path.0.split(|byte| *byte == b'/');
-        if parts.next() != Some(b"") {
-            return Err(Errno::ENOENT);
+    /// The inode at an absolute path, with all links on the way followed.
+    fn resolve(&self, path: &PathBytes) -> Answer<InodeId> {
+        // There are no working directories.
+        if path.0.starts_with(b"/") {
+            self.resolve_from(self.top, &path.0, &mut { LINKS_MAX })
+        } else {
+            Err(Errno::ENOENT)
         }
-        let mut at = self.top;
-        for part in parts.filter(|part| !part.is_empty()) {
+    }
+
+    /// The inode at a path that stands in a directory, and may lead through so many links more.
+    fn resolve_from(&self, dir: InodeId, path: &[u8], links: &mut u32) -> Answer<InodeId> {
+        let mut at = if path.starts_with(b"/") { self.top } else { dir };
+        for part in path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
             let name = Name::new(part).ok_or(Errno::EINVAL)?;
             self.inode(at).entries()?;
-            at = self.inode(at).entry(&name).ok_or(Errno::ENOENT)?;
-            if let Node::Link(_) = self.inode(at).node {
-                return Err(Errno::ELOOP);
-            }
+            let found = self.inode(at).entry(&name).ok_or(Errno::ENOENT)?;
+            at = match &self.inode(found).node {
+                Node::Link(text) => {
+                    *links = links.checked_sub(1).ok_or(Errno::ELOOP)?;
+                    self.resolve_from(at, text, links)?
+                }
+                Node::Dir(_) | Node::File(_) => found,
+            };
         }
         Ok(at)
     }
@@ -176,8 +197,8 @@ impl World {
         let found = self.look_up(dir, name)?;
         match self.inode(found).node {
             Node::Dir(_) => Ok(found),
-            Node::File(_) => Err(Errno::ENOTDIR),
-            Node::Link(_) => Err(Errno::ELOOP),
+            // Linux says so of a link as well when it is asked for a directory and not to follow.
+            Node::File(_) | Node::Link(_) => Err(Errno::ENOTDIR),
         }
     }
 
@@ -236,12 +257,12 @@ impl World {
     pub(super) fn is_private_file(&self, pid: Pid, fd: Handle) -> bool {
         self.file_of(pid, fd).is_ok_and(|id| {
             let file = self.open_file(id);
-            file.refs == 1 && self.inode(file.inode).lock != Some(id)
+            file.refs == 1 && self.inode(file.inode).lock() != Some(id)
         })
     }
 
     fn unlock_inode(&mut self, inode: InodeId, file: FileId) {
-        if self.inode(inode).lock == Some(file) {
+        if self.inode(inode).lock() == Some(file) {
             self.inodes.update(inode, |inode| inode.lock = None);
         }
     }
@@ -253,12 +274,12 @@ impl World {
         }
     }
 
-    pub(super) fn lock(&mut self, file: FileId) -> Answer<Reply> {
+    pub(super) fn lock(&mut self, by: Pid, file: FileId) -> Answer<Reply> {
         let id = self.open_file(file).inode;
-        match self.inode(id).lock {
+        match self.inode(id).lock() {
             Some(holder) if holder == file => {}
             Some(_) => return Err(Errno::EAGAIN),
-            None => self.inodes.update(id, |inode| inode.lock = Some(file)),
+            None => self.inodes.update(id, |inode| inode.lock = Some(Lock { file, by })),
         }
         Ok(Reply::Done)
     }
@@ -273,10 +294,11 @@ impl World {
         self.files.update(file, |file| file.writable = true);
     }
 
-    /// Whoever opened the description that holds the lock.
+    /// Whoever took the lock, also when it has ended and others hold it by now: in the initial pid
+    /// namespace Linux tells even the number of a process that is long reaped.
     pub(super) fn lock_holder(&self, file: FileId) -> Answer<Reply> {
         let lock = self.inode(self.open_file(file).inode).lock;
-        Ok(Reply::Pids(lock.map(|FileId(made)| made.by).into_iter().collect()))
+        Ok(Reply::Pids(lock.map(|lock| lock.by).into_iter().collect()))
     }
 
     pub(super) fn read(&self, file: FileId, offset: u64, len: u32) -> Answer<Reply> {
@@ -326,9 +348,13 @@ impl World {
     pub(super) fn read_dir(&mut self, file: FileId, restart: bool) -> Answer<Reply> {
         let OpenFile { inode, listed, .. } = self.open_file(file);
         let after = if restart { None } else { listed.clone() };
-        let entries: Vec<DirEntry> = self
-            .inode(*inode)
-            .entries()?
+        let dir = self.inode(*inode);
+        let entries = dir.entries()?;
+        // What is removed and only held open is not empty, but no directory that could be listed.
+        if dir.links == 0 {
+            return Err(Errno::ENOENT);
+        }
+        let entries: Vec<DirEntry> = entries
             .iter()
             .filter(|(name, _)| after.as_ref().is_none_or(|after| name > after))
             .take(self.rules.entries_a_read)

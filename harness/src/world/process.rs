@@ -418,7 +418,11 @@ impl World {
         if self.members(group).is_empty() { Err(Errno::ESRCH) } else { Ok(Reply::Done) }
     }
 
-    pub(super) fn kill_group(&mut self, group: Pid) -> Answer<Reply> {
+    pub(super) fn kill_group(&mut self, by: Pid, group: Pid) -> Answer<Reply> {
+        // The seam refuses it.
+        if self.process(by).group == group {
+            return Err(Errno::EINVAL);
+        }
         self.group_exists(group)?;
         for member in self.members(group) {
             self.kill(member);

@@ -166,7 +166,7 @@ fn rename_replaces_what_posix_lets_it_replace() {
 }
 
 #[test]
-fn a_directory_that_is_removed_and_held_is_empty_and_takes_nothing() {
+fn a_directory_that_is_removed_and_held_has_no_listing_and_takes_nothing() {
     let mut world = world(Reaping::AtOnce);
     let top = root(&mut world, ONE);
     let dir = mkdir(&mut world, ONE, top, "dir");
@@ -177,8 +177,10 @@ fn a_directory_that_is_removed_and_held_is_empty_and_takes_nothing() {
     assert_eq!(call(&mut world, ONE, unlink), Ok(Reply::Done));
     assert_eq!(call(&mut world, ONE, rmdir), Ok(Reply::Done));
 
-    let listing = call(&mut world, ONE, Call::ReadDir { dir, restart: true });
-    assert_eq!(listing, Ok(Reply::Entries(Vec::new())));
+    for restart in [true, false] {
+        let listing = call(&mut world, ONE, Call::ReadDir { dir, restart });
+        assert_eq!(listing, Err(Errno::ENOENT));
+    }
     let again = Call::Mkdir { dir, name: name("inside") };
     assert_eq!(call(&mut world, ONE, again), Err(Errno::ENOENT));
     assert!(matches!(call(&mut world, ONE, Call::Stat { fd: inside }), Ok(Reply::Stat(_))));
@@ -195,13 +197,14 @@ fn a_directory_that_is_removed_and_held_is_empty_and_takes_nothing() {
 }
 
 #[test]
-fn a_link_is_never_followed() {
+fn a_link_is_never_followed_but_on_the_way_to_a_root() {
     let mut world = world(Reaping::AtOnce);
     let dir = root(&mut world, ONE);
     let link = Call::Symlink { dir, name: name("link"), text: b"/r".as_slice().into() };
     assert_eq!(call(&mut world, ONE, link), Ok(Reply::Done));
     let link = || name("link");
-    assert_eq!(call(&mut world, ONE, Call::OpenDir { dir, name: link() }), Err(Errno::ELOOP));
+    assert_eq!(call(&mut world, ONE, Call::OpenDir { dir, name: link() }), Err(Errno::ENOTDIR));
+    assert_eq!(call(&mut world, ONE, Call::Unseal { dir, name: link() }), Err(Errno::ENOTDIR));
     assert_eq!(call(&mut world, ONE, Call::OpenFile { dir, name: link() }), Err(Errno::ELOOP));
     let text = call(&mut world, ONE, Call::Readlink { dir, name: link() });
     assert_eq!(text, Ok(Reply::Bytes(b"/r".to_vec())));
@@ -209,8 +212,17 @@ fn a_link_is_never_followed() {
         Ok(Reply::Stat(stat)) => assert_eq!(stat.kind, Kind::Link),
         other => panic!("{other:?}"),
     }
-    let path = World::root_path().join(b"link");
-    assert_eq!(call(&mut world, ONE, Call::OpenRoot { path }), Err(Errno::ELOOP));
+    for (text, to, answer) in [
+        ("relative", "link", Ok(())),
+        ("broken", "nowhere", Err(Errno::ENOENT)),
+        ("itself", "itself", Err(Errno::ELOOP)),
+    ] {
+        let to = Call::Symlink { dir, name: name(text), text: to.as_bytes().into() };
+        assert_eq!(call(&mut world, ONE, to), Ok(Reply::Done));
+        let path = World::root_path().join(text.as_bytes());
+        let opened = call(&mut world, ONE, Call::OpenRoot { path });
+        assert_eq!(opened.map(|_| ()), answer, "{text}");
+    }
 }
 
 #[test]
@@ -284,6 +296,8 @@ fn a_group_exists_as_long_as_a_member_or_its_zombie() {
     exec(&mut world, leader, Request::Child(ChildCall::NewGroup));
     let member = fork(&mut world, leader);
     let exists = Call::GroupExists { group: leader };
+    let mine = Call::KillGroup { group: leader };
+    assert_eq!(call(&mut world, member, mine), Err(Errno::EINVAL), "the seam kills no own group");
     exit(&mut world, leader, 0);
     assert_eq!(call(&mut world, TWO, exists.clone()), Ok(Reply::Done));
     assert_eq!(call(&mut world, ONE, Call::KillGroup { group: leader }), Ok(Reply::Done));
@@ -521,6 +535,15 @@ fn who_has_locked_a_file_is_told_and_nobody_when_it_is_free() {
     let theirs = open(&mut world, TWO, Call::OpenFile { dir, name: name("f") });
     assert_eq!(lock(&mut world, TWO, theirs), Ok(Reply::Done));
     assert_eq!(holder(&mut world), Ok(Reply::Pids(vec![TWO])));
+    let child = fork(&mut world, TWO);
+    assert_eq!(call(&mut world, child, Call::Unlock { fd: theirs }), Ok(Reply::Done));
+    assert_eq!(lock(&mut world, child, theirs), Ok(Reply::Done));
+    assert_eq!(holder(&mut world), Ok(Reply::Pids(vec![child])), "whoever took it");
+    world.kill(child);
+    let reap = Call::Wait { pid: child, wait: Wait::AtMost(0), reap: true };
+    assert!(call(&mut world, TWO, reap).is_ok());
+    assert_eq!(holder(&mut world), Ok(Reply::Pids(vec![child])), "also when it is gone");
+    assert_eq!(lock(&mut world, ONE, file), Err(Errno::EAGAIN), "its parent holds it");
     world.kill(TWO);
     assert_eq!(holder(&mut world), Ok(Reply::Pids(vec![])));
 }
