@@ -2,6 +2,7 @@
 
 mod bench;
 mod compare;
+mod conformance;
 mod exit;
 mod explore;
 mod faults;
@@ -21,6 +22,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mortmain_harness::conformance::{player, process};
 use mortmain_harness::scenario::runner as teller;
 use mortmain_harness::series as faults_of;
 use mortmain_harness::{ArenaAllocator, actor, cell, part};
@@ -56,6 +58,9 @@ enum Command {
     /// Compare designs: which property holds of which, and the shortest run that breaks it
     #[command(after_help = exit::TABLE)]
     Compare(compare::Options),
+    /// Compare the simulated kernel with the real one, program by program
+    #[command(after_help = exit::TABLE)]
+    Conformance(conformance::Options),
     /// Run again what `explore` has found and saved
     #[command(after_help = exit::TABLE)]
     Replay(replay::Options),
@@ -85,6 +90,8 @@ fn main() -> ExitCode {
         Some(role) if role == "part" => return part::main(args),
         Some(role) if role == "fault-worker" => return faults_of::main(args),
         Some(role) if role == teller::ROLE => return teller::main(args),
+        Some(role) if role == player::ROLE => return player::main(args),
+        Some(role) if role == process::ROLE => return process::main(args),
         Some(role) if role == bench::ROLE => return bench::main(args),
         _ => {}
     }
@@ -108,6 +115,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Faults(options)) => faults::run(options, &cli.output, &interrupt),
         Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
         Some(Command::Compare(options)) => compare::run(options, &cli.output, &interrupt),
+        Some(Command::Conformance(options)) => conformance::run(options, &cli.output, &interrupt),
         Some(Command::Replay(options)) => replay::run(options, &cli.output),
         Some(Command::Bench(options)) => bench::run(options, &cli.output, &interrupt),
         Some(Command::Model(options)) => model::run(options, &cli.output, &interrupt),

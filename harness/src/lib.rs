@@ -28,6 +28,7 @@
 //! * [`world`] is the simulated machine, as plain data;
 //! * [`simulated`] runs programs in it, one call at a time;
 //! * [`explore`] goes through every order of their steps and kills;
+//! * [`conformance`] holds it against the real kernel;
 //! * [`judge`] says what must be true, [`timeline`] shows what happened, and [`diagram`] draws it.
 //!
 //! Invariant: `unsafe` code lives in the private module `raw` and nowhere else.
@@ -35,6 +36,7 @@
 pub mod actor;
 pub mod answers;
 pub mod cell;
+pub mod conformance;
 pub mod descriptors;
 pub mod diagram;
 pub mod explore;

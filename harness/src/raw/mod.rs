@@ -6,6 +6,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod coroutine;
+pub(crate) mod descriptor;
 pub(crate) mod fork;
 pub(crate) mod process;
 pub(crate) mod thread;

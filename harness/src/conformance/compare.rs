@@ -1,0 +1,125 @@
+//! What the two sides say of one program, beside each other.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::operation::Operation;
+use super::outcome::{Outcome, Run};
+use super::program::{Program, Step};
+
+/// A difference that is known and may stay.
+#[derive(Debug)]
+pub struct Declared {
+    /// What it is called.
+    pub id: &'static str,
+    /// What differs, and why that is as it should be.
+    pub why: &'static str,
+    /// Whether the outcomes of a step, first the world's, differ by no more than that.
+    covers: fn(&Program, usize, &Outcome, &Outcome) -> bool,
+}
+
+/// Everything that may differ.
+pub const DECLARED: &[Declared] = &[
+    Declared {
+        id: "listing-while-changed",
+        why: "POSIX leaves open whether a listing that is gone on with has names that came or went \
+              since it was last read, and kernels differ. Nothing here relies on either",
+        covers: listing_while_changed,
+    },
+    Declared {
+        id: "holder-that-is-gone",
+        why: "the world is the initial pid namespace, where Linux tells whoever took a lock also when \
+              it is long reaped; a cell is another one, where Linux tells it as long as its number is \
+              in use",
+        covers: holder_that_is_gone,
+    },
+];
+
+fn holder_that_is_gone(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {
+    let (Outcome::Pids(world), Outcome::Pids(host)) = (world, host) else { return false };
+    let asked = program.steps.get(at);
+    let asked = asked.is_some_and(|step| matches!(step.operation, Operation::LockHolder(_)));
+    let [holder] = world[..] else { return false };
+    let ended = program.steps[..at].iter().any(|step| match step.operation {
+        Operation::Killed | Operation::Exit => usize::try_from(holder) == Ok(step.who),
+        Operation::KillGroup(_) => true,
+        _ => false,
+    });
+    asked && host.is_empty() && ended
+}
+
+fn listing_while_changed(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {
+    let (Outcome::Entries(world), Outcome::Entries(host)) = (world, host) else { return false };
+    let Some(Step { operation: Operation::ReadDirOn(_), .. }) = program.steps.get(at) else {
+        return false;
+    };
+    // Whichever listing this goes on with cannot have begun before the first of the program.
+    let before = &program.steps[..at];
+    let lists =
+        |step: &Step| matches!(step.operation, Operation::ReadDir(_) | Operation::ReadDirOn(_));
+    let since = before.iter().position(lists).unwrap_or(at);
+    let changed = before[since..].iter().flat_map(|step| step.operation.changes());
+    let changed: BTreeSet<String> = changed.map(|word| word.name().to_string()).collect();
+    let settled = |entries: &[(String, String)]| {
+        let settled = entries.iter().filter(|(name, _)| !changed.contains(name));
+        settled.cloned().collect::<Vec<_>>()
+    };
+    settled(world) == settled(host)
+}
+
+/// Where two runs of a program differ first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// The program.
+    pub program: Program,
+    /// The step, counted from 0; the number of steps for the look at the end.
+    pub at: usize,
+    /// What came of it in the world.
+    pub world: Run,
+    /// What came of it on the real kernel.
+    pub host: Run,
+}
+
+/// Compares two runs of a program, first the world's.
+#[must_use]
+pub fn compare(program: &Program, world: &Run, host: &Run) -> Option<Difference> {
+    let differs = |at: &usize| match (world.outcomes.get(*at), host.outcomes.get(*at)) {
+        (Some(world), Some(host)) => {
+            let covered = || DECLARED.iter().any(|d| (d.covers)(program, *at, world, host));
+            world != host && !covered()
+        }
+        (world, host) => world != host,
+    };
+    let step = (0..program.steps.len()).find(differs);
+    let at = step.or_else(|| (world.end != host.end).then_some(program.steps.len()))?;
+    Some(Difference { program: program.clone(), at, world: world.clone(), host: host.clone() })
+}
+
+/// The program, with what came of each step: of those that differ, on both sides.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = Program { steps: Vec::new(), ..self.program.clone() };
+        write!(f, "{head}")?;
+        for (at, step) in self.program.steps.iter().enumerate().take(self.at + 1) {
+            write!(f, "\n{:>3}. {:<32} ", at + 1, step.to_string())?;
+            let (world, host) = (&self.world.outcomes[at], &self.host.outcomes[at]);
+            if world == host {
+                write!(f, "{world}")?;
+            } else {
+                write!(f, "in the world: {world}; on the kernel: {host}")?;
+            }
+        }
+        if self.at == self.program.steps.len() {
+            f.write_str("\nat the end")?;
+            for (side, mine, other) in [
+                ("in the world", &self.world.end, &self.host.end),
+                ("on the kernel", &self.host.end, &self.world.end),
+            ] {
+                for line in mine.iter().filter(|line| !other.contains(line)) {
+                    write!(f, "\n     {side}: {line}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

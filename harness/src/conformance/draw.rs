@@ -1,0 +1,319 @@
+//! Where programs come from: all short ones of a class, or some that are drawn from a seed.
+//!
+//! The world is asked what a step would do, to leave out what cannot show anything: nothing more. It is
+//! believed in one thing only, that a step which changes nothing there can stand beside others of the
+//! kind in one program; if it does change something on the real kernel, the rest of the program shows it.
+
+use std::ops::ControlFlow;
+
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xorshift::XorShiftRng;
+
+use super::in_world::Stage;
+use super::operation::{Number, Operation, Word};
+use super::program::{Orphans, PROCESSES_MAX, Program, Step};
+
+/// What programs are about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Class {
+    /// Locks, and who shares them.
+    Locks,
+    /// Names, and what they stand for.
+    Names,
+    /// Births, deaths, groups.
+    Processes,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 3] = [Class::Locks, Class::Names, Class::Processes];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Locks => "locks",
+            Class::Names => "names",
+            Class::Processes => "processes",
+        }
+    }
+
+    /// Processes at the beginning of a short program.
+    fn first(self) -> usize {
+        match self {
+            Class::Locks | Class::Processes => 2,
+            Class::Names => 1,
+        }
+    }
+
+    /// What becomes of orphans where it matters.
+    fn orphans(self) -> &'static [Orphans] {
+        match self {
+            Class::Locks | Class::Names => &[Orphans::Reaped],
+            Class::Processes => &[Orphans::Reaped, Orphans::Kept],
+        }
+    }
+
+    /// The operations of short programs: few names, few descriptors.
+    #[must_use]
+    pub fn few(self) -> Vec<Operation> {
+        use Operation as Op;
+        use Word::{A, B};
+        match self {
+            Class::Locks => vec![
+                Op::OpenRoot,
+                Op::Lock(3),
+                Op::Lock(4),
+                Op::Lock(255),
+                Op::Unlock(3),
+                Op::Unlock(4),
+                Op::Unlock(255),
+                Op::Close(3),
+                Op::Close(4),
+                Op::Close(255),
+                Op::LockHolder(3),
+                Op::LockHolder(4),
+                Op::Fork,
+                Op::Spawn(3, 3),
+                Op::Killed,
+            ],
+            Class::Names => vec![
+                Op::CreateFile(3, A),
+                Op::Mkdir(3, A),
+                Op::Mkdir(3, B),
+                Op::Symlink(3, A, B),
+                Op::Rename(3, A, A),
+                Op::Rename(3, A, B),
+                Op::Rename(3, B, A),
+                Op::Unlink(3, A),
+                Op::Rmdir(3, A),
+                Op::Rmdir(3, B),
+                Op::OpenDir(3, A),
+                Op::OpenFile(3, A),
+                Op::OpenRootBelow(A),
+                Op::StatAt(3, A),
+                Op::Readlink(3, A),
+                Op::Unseal(3, A),
+                Op::ReadDir(3),
+                Op::ReadDirOn(3),
+                Op::Mkdir(4, A),
+                Op::CreateFile(4, A),
+                Op::Unlink(4, A),
+                Op::Rmdir(4, A),
+                Op::Rename(4, A, B),
+                Op::OpenDir(4, A),
+                Op::StatAt(4, A),
+                Op::ReadDir(4),
+                Op::Stat(4),
+                Op::Read(4),
+                Op::Write(4),
+                Op::Chmod(4),
+                Op::Sync(4),
+                Op::FsMagic(4),
+                Op::Close(4),
+            ],
+            Class::Processes => {
+                let mut few = vec![Op::Fork, Op::NewGroup, Op::Exit, Op::Killed, Op::Pids];
+                for of in 0..3 {
+                    few.extend([
+                        Op::ProcessExists(of),
+                        Op::GroupExists(of),
+                        Op::Process(of),
+                        Op::Pidfs(of),
+                        Op::KillGroup(of),
+                        Op::Look(of),
+                        Op::Reap(of),
+                    ]);
+                }
+                few.extend([Op::Whoami, Op::CloseAll]);
+                few
+            }
+        }
+    }
+
+    /// An operation of a drawn program.
+    fn any(self, lots: &mut Lots) -> Operation {
+        use Operation as Op;
+        let fd = lots.fd();
+        let (word, other) = (lots.word(), lots.word());
+        let of = lots.below(PROCESSES_MAX);
+        let locks = [
+            Op::OpenRoot,
+            Op::OpenFile(fd, word),
+            Op::OpenDir(fd, word),
+            Op::CreateFile(fd, word),
+            Op::Mkdir(fd, word),
+            Op::Unlink(fd, word),
+            Op::Rmdir(fd, word),
+            Op::Rename(fd, word, other),
+            Op::Lock(fd),
+            Op::Lock(fd),
+            Op::Unlock(fd),
+            Op::Close(fd),
+            Op::LockHolder(fd),
+            Op::Fork,
+            Op::Spawn(lots.fd(), fd),
+            Op::CloseAll,
+            Op::Killed,
+            Op::Exit,
+        ];
+        // Directories in directories are what most of it is about.
+        let names = [
+            Op::OpenRoot,
+            Op::OpenRootBelow(word),
+            Op::OpenDir(fd, word),
+            Op::OpenDir(fd, word),
+            Op::OpenFile(fd, word),
+            Op::CreateFile(fd, word),
+            Op::Close(fd),
+            Op::Close(fd),
+            Op::Stat(fd),
+            Op::StatAt(fd, word),
+            Op::FsMagic(fd),
+            Op::ReadDir(fd),
+            Op::ReadDirOn(fd),
+            Op::Mkdir(fd, word),
+            Op::Mkdir(fd, word),
+            Op::Mkdir(fd, word),
+            Op::Symlink(fd, word, other),
+            Op::Readlink(fd, word),
+            Op::Rename(fd, word, other),
+            Op::Rename(fd, word, other),
+            Op::Rename(fd, word, other),
+            Op::Unlink(fd, word),
+            Op::Rmdir(fd, word),
+            Op::Rmdir(fd, word),
+            Op::Unseal(fd, word),
+            Op::Chmod(fd),
+            Op::Read(fd),
+            Op::Write(fd),
+            Op::Sync(fd),
+        ];
+        let processes = [
+            Op::Whoami,
+            Op::ProcessExists(of),
+            Op::GroupExists(of),
+            Op::Process(of),
+            Op::Pidfs(of),
+            Op::Pids,
+            Op::KillGroup(of),
+            Op::Look(of),
+            Op::Reap(of),
+            Op::Fork,
+            Op::Fork,
+            Op::Spawn(fd, lots.fd()),
+            Op::NewGroup,
+            Op::CloseAll,
+            Op::Exit,
+            Op::Killed,
+        ];
+        match self {
+            Class::Locks => locks[lots.below(locks.len())],
+            Class::Names => names[lots.below(names.len())],
+            Class::Processes => processes[lots.below(processes.len())],
+        }
+    }
+
+    /// The operations of drawn programs, each with some names and numbers.
+    #[must_use]
+    pub fn many(self) -> Vec<Operation> {
+        let mut lots = Lots(XorShiftRng::seed_from_u64(0));
+        // Far more than it takes to draw the rarest.
+        (0..4096).map(|_| self.any(&mut lots)).collect()
+    }
+}
+
+/// Goes through all programs of a class whose steps all change something, up to a length, with all steps
+/// that change nothing as the end of each. By symmetry the first step is the first process's.
+pub fn every(
+    class: Class,
+    length: usize,
+    each: &mut impl FnMut(Program) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    for orphans in class.orphans() {
+        let stage = Stage::begin(class.first(), *orphans);
+        let program = Program { first: class.first(), orphans: *orphans, steps: Vec::new() };
+        extend(class, &stage, &program, length, each)?;
+    }
+    ControlFlow::Continue(())
+}
+
+fn extend(
+    class: Class,
+    stage: &Stage,
+    program: &Program,
+    length: usize,
+    each: &mut impl FnMut(Program) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let mut idle = program.clone();
+    for who in (0..PROCESSES_MAX).filter(|who| stage.lives(*who)) {
+        if program.steps.is_empty() && who > 0 {
+            break;
+        }
+        for operation in class.few() {
+            let step = Step { who, operation };
+            let mut after = stage.clone();
+            after.step(step);
+            if after.fingerprint() == stage.fingerprint() {
+                idle.steps.push(step);
+            } else if program.steps.len() < length {
+                let mut longer = program.clone();
+                longer.steps.push(step);
+                extend(class, &after, &longer, length, each)?;
+            }
+        }
+    }
+    each(idle)
+}
+
+/// Draws a program: the same for the same seed and number.
+#[must_use]
+pub fn draw(class: Class, seed: u64, nth: u64, length: usize) -> Program {
+    // Neighbouring seeds and numbers have to draw nothing alike.
+    let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(nth);
+    let mut lots = Lots(XorShiftRng::seed_from_u64(mixed));
+    let first = 1 + lots.below(2);
+    let orphans = if lots.below(4) == 0 { Orphans::Kept } else { Orphans::Reaped };
+    let mut stage = Stage::begin(first, orphans);
+    let mut program = Program { first, orphans, steps: Vec::new() };
+    while program.steps.len() < length {
+        let step = Step { who: lots.below(PROCESSES_MAX), operation: class.any(&mut lots) };
+        if !stage.lives(step.who) {
+            if (0..PROCESSES_MAX).all(|who| !stage.lives(who)) {
+                break;
+            }
+            continue;
+        }
+        let mut after = stage.clone();
+        let good = after.step(step).is_good();
+        // Most of what is drawn fails, and too much of that tells nothing.
+        if good || lots.below(FAILING_EACH) == 0 {
+            program.steps.push(step);
+            stage = after;
+        }
+    }
+    program
+}
+
+/// Of so many steps that would fail, one is kept.
+const FAILING_EACH: usize = 4;
+
+/// What is drawn.
+struct Lots(XorShiftRng);
+
+impl Lots {
+    fn below(&mut self, bound: usize) -> usize {
+        let product = u128::from(self.0.next_u64()) * bound as u128;
+        // OK because the upper half of the product is below the bound.
+        (product >> 64) as usize
+    }
+
+    fn fd(&mut self) -> Number {
+        [3, 3, 3, 4, 4, 4, 5, 5, 6, 255][self.below(10)]
+    }
+
+    fn word(&mut self) -> Word {
+        use Word::{A, B, C, Id, Long};
+        [A, A, A, A, A, B, B, B, B, C, Long, Id][self.below(12)]
+    }
+}

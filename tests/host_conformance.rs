@@ -1,0 +1,169 @@
+//! The simulated kernel beside the real one: the same programs, the same answers.
+
+use std::ops::ControlFlow;
+
+use mortmain::sys::{Call, Errno, Reply};
+use mortmain_harness::cell;
+use mortmain_harness::conformance::{
+    Class, Difference, InWorld, OnHost, Program, Tally, Trial, draw, every, shrink,
+};
+
+const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
+
+/// What programs are drawn from.
+const SEED: u64 = 7;
+
+/// Compares the world, as it is or with a lie in it, with the kernel; a difference is shrunk. `None`
+/// where there is no cell.
+#[track_caller]
+fn compare(
+    mut world: InWorld,
+    programs: impl FnOnce(&mut dyn FnMut(Program) -> ControlFlow<()>),
+) -> Option<(Tally, Option<Difference>)> {
+    if let Err(missing) = cell::probe(LAB.as_ref()) {
+        assert!(std::env::var_os(cell::REQUIRED).is_none(), "{missing}");
+        eprintln!("skipped: {missing}");
+        return None;
+    }
+    let mut host = OnHost::start(LAB.as_ref()).expect("a player starts");
+    let mut trial = Trial::new(&mut world, &mut host, Tally::default());
+    programs(&mut |program| trial.add(program));
+    let (tally, found) = trial.end().expect("both sides run all programs");
+    let found = found.map(|found| shrink(found, &mut world, &mut host).expect("it is run again"));
+    Some((tally, found))
+}
+
+/// All programs of up to so many steps that change something; these outcomes have to come.
+#[track_caller]
+fn check_every(class: Class, length: usize, reached: &[(&str, &str)]) {
+    let compared = compare(InWorld::default(), |each| {
+        // What ends it early is a difference.
+        let _over = every(class, length, &mut |program| each(program));
+    });
+    let Some((tally, found)) = compared else { return };
+    assert!(found.is_none(), "{}", found.expect("a difference"));
+    for (operation, outcome) in reached {
+        assert!(tally.count(operation, outcome) > 0, "{operation} was never {outcome}: {tally:?}");
+    }
+}
+
+/// So many programs that are drawn; these outcomes have to come.
+#[track_caller]
+fn check_drawn(class: Class, programs: u64, reached: &[(&str, &str)]) {
+    let compared = compare(InWorld::default(), |each| {
+        // What ends it early is a difference.
+        let _over = (0..programs).try_for_each(|nth| each(draw(class, SEED, nth, 24)));
+    });
+    let Some((tally, found)) = compared else { return };
+    assert!(found.is_none(), "seed {SEED}: {}", found.expect("a difference"));
+    assert_eq!(tally.programs, programs);
+    for operation in class.many() {
+        let word = operation.word();
+        assert!(tally.count(word, "done") > 0, "{word} was never done: {tally:?}");
+    }
+    for (operation, outcome) in reached {
+        assert!(tally.count(operation, outcome) > 0, "{operation} was never {outcome}: {tally:?}");
+    }
+}
+
+#[test]
+fn every_short_program_of_locks_goes_as_on_the_kernel() {
+    check_every(Class::Locks, 3, &[("lock", "EAGAIN"), ("lock", "done"), ("spawn", "EEXIST")]);
+}
+
+#[test]
+fn every_short_program_of_names_goes_as_on_the_kernel() {
+    check_every(
+        Class::Names,
+        4,
+        &[
+            ("rename", "done"),
+            ("rename", "ENOTEMPTY"),
+            ("rename", "EISDIR"),
+            ("rmdir", "ENOTEMPTY"),
+            ("rmdir", "ENOTDIR"),
+            ("unlink", "EISDIR"),
+            ("open-file", "ELOOP"),
+            ("open-root", "ELOOP"),
+            ("mkdir", "ENOENT"),
+            ("read-dir", "ENOENT"),
+            ("write", "EBADF"),
+        ],
+    );
+}
+
+#[test]
+fn every_short_program_of_processes_goes_as_on_the_kernel() {
+    check_every(
+        Class::Processes,
+        3,
+        &[
+            ("wait", "done"),
+            ("wait", "ECHILD"),
+            ("kill-group", "done"),
+            ("kill-group", "ESRCH"),
+            ("kill-group", "EINVAL"),
+            ("group-exists", "ESRCH"),
+            ("process", "ENOENT"),
+            ("pidfs", "ESRCH"),
+        ],
+    );
+}
+
+#[test]
+fn drawn_programs_of_locks_go_as_on_the_kernel() {
+    check_drawn(Class::Locks, 500, &[("lock", "EAGAIN"), ("spawn", "EEXIST")]);
+}
+
+#[test]
+fn drawn_programs_of_names_go_as_on_the_kernel() {
+    let reached =
+        [("rename", "EISDIR"), ("rename", "ENOTDIR"), ("mkdir", "ENOENT"), ("open-root", "ELOOP")];
+    check_drawn(Class::Names, 1000, &reached);
+}
+
+#[test]
+fn drawn_programs_of_processes_go_as_on_the_kernel() {
+    check_drawn(Class::Processes, 500, &[("wait", "done"), ("kill-group", "ESRCH")]);
+}
+
+/// Drawn programs of a class, in a world with a lie: it has to be found, and be shrunk to these steps.
+#[track_caller]
+fn check_lie(world: InWorld, class: Class, steps: &[&str]) {
+    let compared = compare(world, |each| {
+        // What ends it early is the difference that is looked for.
+        let _over = (0..500).try_for_each(|nth| each(draw(class, SEED, nth, 24)));
+    });
+    let Some((_, found)) = compared else { return };
+    let found = found.expect("the lie is found");
+    let shown: Vec<String> = found.program.steps.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, steps, "{found}");
+}
+
+#[test]
+fn a_wrong_error_is_found_and_shrunk_to_the_steps_that_show_it() {
+    let world = InWorld::that_lies(|call, answer| match call {
+        Call::Unlink { .. } if answer == Err(Errno::EISDIR) => Err(Errno::EPERM),
+        _ => answer,
+    });
+    check_lie(world, Class::Names, &["p0 mkdir 3/a", "p0 unlink 3/a"]);
+}
+
+#[test]
+fn a_lie_about_locks_is_found_and_shrunk_to_one_process() {
+    let world = InWorld::that_lies(|call, answer| match call {
+        Call::Lock { .. } if answer == Err(Errno::EAGAIN) => Err(Errno::EINTR),
+        _ => answer,
+    });
+    // That the lock is held is asked at the end.
+    check_lie(world, Class::Locks, &["p0 lock 3"]);
+}
+
+#[test]
+fn a_lie_about_a_child_is_found_and_shrunk_to_two_processes() {
+    let world = InWorld::that_lies(|call, answer| match call {
+        Call::Wait { .. } if answer == Ok(Reply::Ending(None)) => Err(Errno::ECHILD),
+        _ => answer,
+    });
+    check_lie(world, Class::Processes, &["p0 fork", "p0 wait p1 at most 0 ms and reap"]);
+}
