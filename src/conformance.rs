@@ -39,6 +39,7 @@ enum Chosen {
     Locks,
     Names,
     Processes,
+    Mixed,
     All,
 }
 
@@ -48,6 +49,7 @@ impl Chosen {
             Chosen::Locks => &[Class::Locks],
             Chosen::Names => &[Class::Names],
             Chosen::Processes => &[Class::Processes],
+            Chosen::Mixed => &[Class::Mixed],
             Chosen::All => &Class::ALL,
         }
     }

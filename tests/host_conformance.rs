@@ -1,17 +1,28 @@
 //! The simulated kernel beside the real one: the same programs, the same answers.
 
 use std::ops::ControlFlow;
+use std::process::Command;
 
 use mortmain::sys::{Call, Errno, Reply};
 use mortmain_harness::cell;
 use mortmain_harness::conformance::{
     Class, Difference, InWorld, OnHost, Program, Tally, Trial, draw, every, shrink,
 };
+use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::wait::Deadline;
 
 const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
 
 /// What programs are drawn from.
 const SEED: u64 = 7;
+
+/// Whether there is no cell here; a test that needs one says why it does nothing.
+fn without_cells() -> bool {
+    let Err(missing) = cell::probe(LAB.as_ref()) else { return false };
+    assert!(std::env::var_os(cell::REQUIRED).is_none(), "{missing}");
+    eprintln!("skipped: {missing}");
+    true
+}
 
 /// Compares the world, as it is or with a lie in it, with the kernel; a difference is shrunk. `None`
 /// where there is no cell.
@@ -20,9 +31,7 @@ fn compare(
     mut world: InWorld,
     programs: impl FnOnce(&mut dyn FnMut(Program) -> ControlFlow<()>),
 ) -> Option<(Tally, Option<Difference>)> {
-    if let Err(missing) = cell::probe(LAB.as_ref()) {
-        assert!(std::env::var_os(cell::REQUIRED).is_none(), "{missing}");
-        eprintln!("skipped: {missing}");
+    if without_cells() {
         return None;
     }
     let mut host = OnHost::start(LAB.as_ref()).expect("a player starts");
@@ -127,6 +136,11 @@ fn drawn_programs_of_processes_go_as_on_the_kernel() {
     check_drawn(Class::Processes, 500, &[("wait", "done"), ("kill-group", "ESRCH")]);
 }
 
+#[test]
+fn drawn_programs_of_everything_go_as_on_the_kernel() {
+    check_drawn(Class::Mixed, 1000, &[("lock", "EAGAIN"), ("rename", "EISDIR"), ("wait", "done")]);
+}
+
 /// Drawn programs of a class, in a world with a lie: it has to be found, and be shrunk to these steps.
 #[track_caller]
 fn check_lie(world: InWorld, class: Class, steps: &[&str]) {
@@ -162,8 +176,66 @@ fn a_lie_about_locks_is_found_and_shrunk_to_one_process() {
 #[test]
 fn a_lie_about_a_child_is_found_and_shrunk_to_two_processes() {
     let world = InWorld::that_lies(|call, answer| match call {
-        Call::Wait { .. } if answer == Ok(Reply::Ending(None)) => Err(Errno::ECHILD),
+        Call::Wait { reap: true, .. } if answer == Ok(Reply::Ending(None)) => Err(Errno::ECHILD),
         _ => answer,
     });
     check_lie(world, Class::Processes, &["p0 fork", "p0 wait p1 at most 0 ms and reap"]);
+}
+
+/// Runs the lab's command; answers its exit code and what it printed.
+#[track_caller]
+fn lab(args: &[&str]) -> (Option<i32>, Vec<String>) {
+    let mut command = Command::new(LAB);
+    command.arg("conformance").args(args).env("NO_COLOR", "1");
+    let mut child = ChildGuard::spawn(command).expect("the lab starts");
+    let deadline = Deadline::secs(100);
+    let lines = child.lines().expect_eof(deadline, "the end of the lab's output").expect("it ends");
+    (child.wait(deadline).expect("it ends").code(), lines)
+}
+
+#[test]
+fn the_command_prints_a_row_an_operation_and_a_verdict() {
+    if without_cells() {
+        return;
+    }
+    let args = ["--class", "names", "--every", "1", "--programs", "200", "--seed", "3"];
+    let (code, lines) = lab(&args);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    assert!(lines[0].split_whitespace().eq(["operation", "done", "otherwise"]), "{lines:#?}");
+    let rmdir = lines.iter().find(|line| line.trim_start().starts_with("rmdir"));
+    assert!(rmdir.is_some_and(|line| line.contains("ENOENT")), "{lines:#?}");
+    let verdict = lines.last().expect("a verdict");
+    assert!(verdict.ends_with("seed 3: the world does what the kernel does"), "{verdict}");
+}
+
+#[test]
+fn what_was_never_done_is_told_and_is_no_pass() {
+    if without_cells() {
+        return;
+    }
+    let args = ["--class", "locks", "--every", "0", "--programs", "1", "--length", "1"];
+    let (code, lines) = lab(&args);
+    assert_eq!(code, Some(3), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with("never done: ")), "{lines:#?}");
+
+    let (code, lines) = lab(&[&args[..], &["--json"]].concat());
+    assert_eq!(code, Some(3), "{lines:#?}");
+    let objects: Vec<serde_json::Value> =
+        lines.iter().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    assert!(objects.iter().all(|object| object["schema"] == 1), "{lines:#?}");
+    let last = objects.last().expect("a verdict");
+    assert_eq!((&last["type"], &last["exit"]), (&"conformance".into(), &3.into()));
+    assert!(last["never"].as_array().is_some_and(|never| never.len() > 1), "{last}");
+}
+
+#[test]
+fn no_program_is_no_pass() {
+    if without_cells() {
+        return;
+    }
+    let (code, lines) = lab(&["--every", "0", "--programs", "0"]);
+    assert_eq!(
+        (code, lines.last().map(String::as_str)),
+        (Some(4), Some("no program was asked for"))
+    );
 }

@@ -33,6 +33,13 @@ pub const DECLARED: &[Declared] = &[
               in use",
         covers: holder_that_is_gone,
     },
+    Declared {
+        id: "use-of-what-is-removed",
+        why: "a path in `/proc` keeps leading through a claim when what it leads to is removed, and is \
+              evidence of life; in the world what is removed has no path. So the world removes more, \
+              and is the stricter judge",
+        covers: use_of_what_is_removed,
+    },
 ];
 
 fn holder_that_is_gone(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {
@@ -46,6 +53,18 @@ fn holder_that_is_gone(program: &Program, at: usize, world: &Outcome, host: &Out
         _ => false,
     });
     asked && host.is_empty() && ended
+}
+
+fn use_of_what_is_removed(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {
+    let (Outcome::Uses(world), Outcome::Uses(host)) = (world, host) else { return false };
+    let removed = program.steps[..at].iter().any(|step| {
+        use Operation::{Rename, Rmdir, Unlink};
+        matches!(step.operation, Rename(..) | Rmdir(..) | Unlink(..))
+    });
+    let more = host.iter().filter(|how| !world.contains(how));
+    removed
+        && world.iter().all(|how| host.contains(how))
+        && more.into_iter().all(|how| how.ends_with("Descriptor"))
 }
 
 fn listing_while_changed(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {

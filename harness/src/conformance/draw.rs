@@ -4,13 +4,16 @@
 //! believed in one thing only, that a step which changes nothing there can stand beside others of the
 //! kind in one program; if it does change something on the real kernel, the rest of the program shows it.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use mortmain::sys::Errno;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xorshift::XorShiftRng;
 
 use super::in_world::Stage;
-use super::operation::{Number, Operation, Word};
+use super::operation::{Number, Operation, Who, Word};
+use super::outcome::Outcome;
 use super::program::{Orphans, PROCESSES_MAX, Program, Step};
 
 /// What programs are about.
@@ -22,11 +25,13 @@ pub enum Class {
     Names,
     /// Births, deaths, groups.
     Processes,
+    /// All of it in one program: drawn only.
+    Mixed,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Class; 3] = [Class::Locks, Class::Names, Class::Processes];
+    pub const ALL: [Class; 4] = [Class::Locks, Class::Names, Class::Processes, Class::Mixed];
 
     /// Its name.
     #[must_use]
@@ -35,13 +40,14 @@ impl Class {
             Class::Locks => "locks",
             Class::Names => "names",
             Class::Processes => "processes",
+            Class::Mixed => "mixed",
         }
     }
 
     /// Processes at the beginning of a short program.
     fn first(self) -> usize {
         match self {
-            Class::Locks | Class::Processes => 2,
+            Class::Locks | Class::Processes | Class::Mixed => 2,
             Class::Names => 1,
         }
     }
@@ -49,7 +55,7 @@ impl Class {
     /// What becomes of orphans where it matters.
     fn orphans(self) -> &'static [Orphans] {
         match self {
-            Class::Locks | Class::Names => &[Orphans::Reaped],
+            Class::Locks | Class::Names | Class::Mixed => &[Orphans::Reaped],
             Class::Processes => &[Orphans::Reaped, Orphans::Kept],
         }
     }
@@ -110,8 +116,10 @@ impl Class {
                 Op::Chmod(4),
                 Op::Sync(4),
                 Op::FsMagic(4),
+                Op::Uses(0),
                 Op::Close(4),
             ],
+            Class::Mixed => Vec::new(),
             Class::Processes => {
                 let mut few = vec![Op::Fork, Op::NewGroup, Op::Exit, Op::Killed, Op::Pids];
                 for of in 0..3 {
@@ -134,6 +142,10 @@ impl Class {
     /// An operation of a drawn program.
     fn any(self, lots: &mut Lots) -> Operation {
         use Operation as Op;
+        if self == Class::Mixed {
+            let parts = [Class::Locks, Class::Names, Class::Processes];
+            return parts[lots.below(parts.len())].any(lots);
+        }
         let fd = lots.fd();
         let (word, other) = (lots.word(), lots.word());
         let of = lots.below(PROCESSES_MAX);
@@ -151,6 +163,7 @@ impl Class {
             Op::Unlock(fd),
             Op::Close(fd),
             Op::LockHolder(fd),
+            Op::Uses(of),
             Op::Fork,
             Op::Spawn(lots.fd(), fd),
             Op::CloseAll,
@@ -196,6 +209,7 @@ impl Class {
             Op::Process(of),
             Op::Pidfs(of),
             Op::Pids,
+            Op::Uses(of),
             Op::KillGroup(of),
             Op::Look(of),
             Op::Reap(of),
@@ -210,7 +224,7 @@ impl Class {
         match self {
             Class::Locks => locks[lots.below(locks.len())],
             Class::Names => names[lots.below(names.len())],
-            Class::Processes => processes[lots.below(processes.len())],
+            Class::Processes | Class::Mixed => processes[lots.below(processes.len())],
         }
     }
 
@@ -230,6 +244,9 @@ pub fn every(
     length: usize,
     each: &mut impl FnMut(Program) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
+    if class.few().is_empty() {
+        return ControlFlow::Continue(());
+    }
     for orphans in class.orphans() {
         let stage = Stage::begin(class.first(), *orphans);
         let program = Program { first: class.first(), orphans: *orphans, steps: Vec::new() };
@@ -276,18 +293,21 @@ pub fn draw(class: Class, seed: u64, nth: u64, length: usize) -> Program {
     let orphans = if lots.below(4) == 0 { Orphans::Kept } else { Orphans::Reaped };
     let mut stage = Stage::begin(first, orphans);
     let mut program = Program { first, orphans, steps: Vec::new() };
+    let mut seen = BTreeMap::new();
     while program.steps.len() < length {
-        let step = Step { who: lots.below(PROCESSES_MAX), operation: class.any(&mut lots) };
-        if !stage.lives(step.who) {
-            if (0..PROCESSES_MAX).all(|who| !stage.lives(who)) {
-                break;
-            }
-            continue;
-        }
-        let mut after = stage.clone();
-        let good = after.step(step).is_good();
-        // Most of what is drawn fails, and too much of that tells nothing.
-        if good || lots.below(FAILING_EACH) == 0 {
+        let living: Vec<Who> = (0..PROCESSES_MAX).filter(|who| stage.lives(*who)).collect();
+        let drawn = (0..CANDIDATES).filter_map(|_| {
+            let who = living[lots.below(living.len())];
+            Candidate::new(Step { who, operation: class.any(&mut lots) }, &stage)
+        });
+        // The first of those that have come least often: most of what is drawn fails or is the same
+        // again, and too much of that tells nothing.
+        let rarest = drawn.min_by_key(|drawn| {
+            let before: u32 = seen.get(&drawn.kind).copied().unwrap_or_default();
+            before + drawn.handicap
+        });
+        if let Some(Candidate { step, kind, after, .. }) = rarest {
+            *seen.entry(kind).or_default() += 1;
             program.steps.push(step);
             stage = after;
         }
@@ -295,8 +315,36 @@ pub fn draw(class: Class, seed: u64, nth: u64, length: usize) -> Program {
     program
 }
 
-/// Of so many steps that would fail, one is kept.
-const FAILING_EACH: usize = 4;
+/// Steps of which one is taken.
+const CANDIDATES: usize = 6;
+
+/// A step that could be the next.
+struct Candidate {
+    step: Step,
+    /// What it does, and what comes of it.
+    kind: (&'static str, String),
+    after: Stage,
+    /// How many times less often it should be taken than others.
+    handicap: u32,
+}
+
+impl Candidate {
+    /// `None` where nobody would live after it.
+    fn new(step: Step, stage: &Stage) -> Option<Candidate> {
+        let mut after = stage.clone();
+        let outcome = after.step(step);
+        if !(0..PROCESSES_MAX).any(|who| after.lives(who)) {
+            return None;
+        }
+        // What ends much leaves little to go on with.
+        let handicap = match step.operation {
+            _ if outcome == Outcome::Failed(Errno::EBADF.0) => 10,
+            Operation::CloseAll | Operation::Exit | Operation::Killed => 2,
+            _ => u32::from(!outcome.is_good()),
+        };
+        Some(Candidate { step, kind: (step.operation.word(), outcome.word()), after, handicap })
+    }
+}
 
 /// What is drawn.
 struct Lots(XorShiftRng);
@@ -309,7 +357,7 @@ impl Lots {
     }
 
     fn fd(&mut self) -> Number {
-        [3, 3, 3, 4, 4, 4, 5, 5, 6, 255][self.below(10)]
+        [3, 3, 3, 3, 4, 4, 4, 4, 5, 255][self.below(10)]
     }
 
     fn word(&mut self) -> Word {

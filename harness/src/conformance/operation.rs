@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-use mortmain::sys::{Call, Handle, Name, PathBytes, Pid, Wait};
+use mortmain::Random;
+use mortmain::sys::{Call, Handle, Name, PathBytes, Pid, Sought, Wait};
 use serde::{Deserialize, Serialize};
 
 /// A name of the alphabet.
@@ -97,6 +98,8 @@ pub enum Operation {
     Process(Who),
     Pidfs(Who),
     Pids,
+    /// Of claims that are called `a` and `b`.
+    Uses(Who),
     KillGroup(Who),
     /// Without waiting, and without reaping.
     Look(Who),
@@ -122,6 +125,20 @@ pub(super) const STATUS: u8 = 3;
 const WRITTEN: (u64, &[u8]) = (1, b"xy");
 /// The mode of [`Operation::Chmod`].
 const MODE: u32 = 0o1755;
+/// What the claims of [`Operation::Uses`] are called by a cookie; a spawn hands the first one on.
+const RANDOMS: [&[u8]; 2] = [b"aaaaaaaaaaa2", b"baaaaaaaaaa2"];
+
+/// The cookie of what is spawned.
+pub(super) fn cookie() -> Box<[u8]> {
+    RANDOMS[0].into()
+}
+
+fn sought() -> Box<Sought> {
+    let names = [Word::A, Word::B].map(Word::name);
+    // OK because they are of the form that claims have.
+    let randoms = RANDOMS.map(|text| Random::parse(text).expect("a random part"));
+    Box::new(Sought::new(&[(&names[0], randoms[0]), (&names[1], randoms[1])]))
+}
 
 impl Operation {
     /// Its call, if it is one of the seam's: with the numbers of processes, and the path of the root.
@@ -169,6 +186,7 @@ impl Operation {
             Op::Process(of) => Call::Process { pid: pid(of) },
             Op::Pidfs(of) => Call::Pidfs { pid: pid(of) },
             Op::Pids => Call::Pids,
+            Op::Uses(of) => Call::Uses { pid: pid(of), of: sought(), known: Vec::new() },
             Op::KillGroup(of) => Call::KillGroup { group: pid(of) },
             Op::Look(of) => Call::Wait { pid: pid(of), wait: now, reap: false },
             Op::Reap(of) => Call::Wait { pid: pid(of), wait: now, reap: true },
@@ -251,6 +269,7 @@ impl Operation {
             | Op::GroupExists(of)
             | Op::Process(of)
             | Op::Pidfs(of)
+            | Op::Uses(of)
             | Op::KillGroup(of)
             | Op::Look(of)
             | Op::Reap(of) => Some(of),
@@ -280,6 +299,7 @@ impl fmt::Display for Operation {
             | Operation::GroupExists(of)
             | Operation::Process(of)
             | Operation::Pidfs(of)
+            | Operation::Uses(of)
             | Operation::KillGroup(of) => write!(f, "{} p{of}", self.word()),
             Operation::Look(of) => write!(f, "wait p{of} at most 0 ms"),
             Operation::Reap(of) => write!(f, "wait p{of} at most 0 ms and reap"),

@@ -11,6 +11,8 @@ use std::fmt;
 use mortmain::sys::{Answer, Call, Errno, Handle, Kind, PathBytes, Pid, Reply};
 use serde::{Deserialize, Serialize};
 
+use super::operation::Word;
+
 /// What came of a step.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Outcome {
@@ -36,6 +38,8 @@ pub enum Outcome {
     Number(u64),
     /// A number that stands for a process.
     Pidfs(u64),
+    /// Which claims a process uses, and how.
+    Uses(Vec<String>),
     /// A process was born.
     Born(i32),
     /// The process has ended by it.
@@ -62,7 +66,13 @@ impl Outcome {
                 named.sort();
                 Outcome::Entries(named)
             }
-            Ok(Reply::Bytes(bytes)) => Outcome::Bytes(bytes.escape_ascii().to_string()),
+            Ok(Reply::Bytes(bytes)) => Outcome::Bytes(match call {
+                // What a child says of itself in its link has numbers of one side.
+                Call::Readlink { .. } if !Word::ALL.iter().any(|w| w.name().bytes() == bytes) => {
+                    format!("a record of {} bytes", bytes.len())
+                }
+                _ => bytes.escape_ascii().to_string(),
+            }),
             Ok(Reply::Whoami(whoami)) => Outcome::Pids(vec![whoami.pid.0]),
             Ok(Reply::Process(process)) => {
                 Outcome::Process(process.group.0, process.zombie, process.threads)
@@ -73,7 +83,13 @@ impl Outcome {
                 Call::Pidfs { .. } => Outcome::Pidfs(number),
                 _ => Outcome::Number(number),
             },
-            Ok(Reply::Identity(_) | Reply::Uses(_)) => {
+            Ok(Reply::Uses(uses)) => {
+                let found = uses.found.iter().map(|(claim, how)| format!("{claim} by {how:?}"));
+                let rest = [(uses.ended, "it has ended"), (uses.unread, "not all is read")];
+                let rest = rest.into_iter().filter(|(is, _)| *is).map(|(_, text)| text.into());
+                Outcome::Uses(found.chain(rest).collect())
+            }
+            Ok(Reply::Identity(_)) => {
                 unreachable!("no operation asks for what has such an answer")
             }
         }
@@ -92,6 +108,7 @@ impl Outcome {
             Outcome::Failed(number) => symbol(*number),
             Outcome::Process(_, true, _) => "zombie".into(),
             Outcome::Ending(None) => "alive".into(),
+            Outcome::Uses(uses) if uses.is_empty() => "none".into(),
             Outcome::Nobody => "nobody".into(),
             Outcome::Full => "full".into(),
             Outcome::Ended => "ended".into(),
@@ -131,6 +148,8 @@ impl fmt::Display for Outcome {
             Outcome::Ending(Some(code)) => write!(f, "it ended with {code}"),
             Outcome::Number(number) => write!(f, "{number:#x}"),
             Outcome::Pidfs(nth) => write!(f, "pidfd {nth}"),
+            Outcome::Uses(uses) if uses.is_empty() => f.write_str("no claim"),
+            Outcome::Uses(uses) => f.write_str(&uses.join(", ")),
             Outcome::Born(pid) => write!(f, "p{pid} is born"),
             Outcome::Ended => f.write_str("ended"),
             Outcome::Nobody => f.write_str("nobody is there to do it"),

@@ -16,7 +16,7 @@ use mortmain::sys::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::operation::{Operation, STATUS};
+use super::operation::{Operation, STATUS, cookie};
 use super::outcome::Outcome;
 use crate::descriptors;
 use crate::raw::descriptor::copy_of;
@@ -126,15 +126,7 @@ pub(super) fn plan(
         other => unreachable!("a kernel answers a call with its own kind, not {other:?}"),
     };
     let (home, uid, gid) = (me.home, me.uid, me.gid);
-    Ok(ChildPlan {
-        commands,
-        id_name: IdName::new(0),
-        lock,
-        home,
-        uid,
-        gid,
-        cookie: Box::default(),
-    })
+    Ok(ChildPlan { commands, id_name: IdName::new(0), lock, home, uid, gid, cookie: cookie() })
 }
 
 /// Closes everything that the program has opened.

@@ -9,7 +9,6 @@ use super::program::Program;
 /// The calls of the seam that no program makes, each with the reason.
 pub const NOT_ASKED: &[(&str, &str)] = &[
     ("identity", "tells of the machine; its numbers of the process are asked for one by one"),
-    ("uses", "tells of paths and environments, which the world has in part"),
     ("descriptors-max", "is a limit of the machine"),
     ("pause", "lets time pass, which no step depends on"),
     ("random", "answers what nobody can foretell"),
