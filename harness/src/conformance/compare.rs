@@ -97,6 +97,8 @@ pub struct Difference {
     pub world: Run,
     /// What came of it on the real kernel.
     pub host: Run,
+    /// Whether it is known not to come again.
+    pub once: bool,
 }
 
 /// Compares two runs of a program, first the world's.
@@ -111,7 +113,8 @@ pub fn compare(program: &Program, world: &Run, host: &Run) -> Option<Difference>
     };
     let step = (0..program.steps.len()).find(differs);
     let at = step.or_else(|| (world.end != host.end).then_some(program.steps.len()))?;
-    Some(Difference { program: program.clone(), at, world: world.clone(), host: host.clone() })
+    let (world, host) = (world.clone(), host.clone());
+    Some(Difference { program: program.clone(), at, world, host, once: false })
 }
 
 /// The program, with what came of each step: of those that differ, on both sides.
@@ -138,6 +141,9 @@ impl fmt::Display for Difference {
                     write!(f, "\n     {side}: {line}")?;
                 }
             }
+        }
+        if self.once {
+            f.write_str("\nthe same program showed no difference when it was run again")?;
         }
         Ok(())
     }

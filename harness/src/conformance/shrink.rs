@@ -9,7 +9,8 @@ use super::program::{Orphans, PROCESSES_MAX, Program, Step};
 use super::{Side, SideError};
 
 /// Makes a difference as short as it gets: no step can be left out any more, no process, and no name,
-/// descriptor or process be replaced by an earlier one.
+/// descriptor or process be replaced by an earlier one. One that does not come again stays as it is, and
+/// says so.
 ///
 /// # Errors
 ///
@@ -19,16 +20,20 @@ pub fn shrink(
     world: &mut impl Side,
     host: &mut impl Side,
 ) -> Result<Difference, SideError> {
-    let mut found = found;
-    'again: loop {
+    let mut again = |program: &Program| {
+        let programs = std::slice::from_ref(program);
+        let (world, host) = (world.play(programs)?, host.play(programs)?);
+        let mut runs = world.iter().zip(&host);
+        Ok(runs.find_map(|(world, host)| compare(program, world, host)))
+    };
+    let Some(mut found) = again(&found.program)? else {
+        return Ok(Difference { once: true, ..found });
+    };
+    'shorter: loop {
         for program in simpler(&found) {
-            let programs = std::slice::from_ref(&program);
-            let (world, host) = (world.play(programs)?, host.play(programs)?);
-            let mut runs = world.iter().zip(&host);
-            let differs = runs.find_map(|(world, host)| compare(&program, world, host));
-            if let Some(difference) = differs {
+            if let Some(difference) = again(&program)? {
                 found = difference;
-                continue 'again;
+                continue 'shorter;
             }
         }
         return Ok(found);
