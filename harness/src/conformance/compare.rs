@@ -148,3 +148,82 @@ impl fmt::Display for Difference {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Orphans, Word};
+
+    fn program(steps: &[(usize, Operation)]) -> Program {
+        let steps = steps.iter().map(|(who, operation)| Step { who: *who, operation: *operation });
+        Program { first: 2, orphans: Orphans::Reaped, steps: steps.collect() }
+    }
+
+    /// Where runs differ whose last steps have these outcomes, all others being alike.
+    fn differ(program: &Program, world: Outcome, host: Outcome) -> Option<usize> {
+        let run = |last| {
+            let mut outcomes = vec![Outcome::Done; program.steps.len() - 1];
+            outcomes.push(last);
+            Run { outcomes, end: Vec::new() }
+        };
+        compare(program, &run(world), &run(host)).map(|difference| difference.at)
+    }
+
+    fn entries(names: &[&str]) -> Outcome {
+        Outcome::Entries(names.iter().map(|name| ((*name).into(), "a file".into())).collect())
+    }
+
+    #[test]
+    fn the_first_step_that_differs_is_told_or_the_end() {
+        let steps = program(&[(0, Operation::Lock(3)), (1, Operation::Lock(3))]);
+        assert_eq!(differ(&steps, Outcome::Done, Outcome::Done), None);
+        assert_eq!(differ(&steps, Outcome::Done, Outcome::Failed(11)), Some(1));
+        let run = |end: &str| Run { outcomes: vec![Outcome::Done; 2], end: vec![end.into()] };
+        let found = compare(&steps, &run("held"), &run("free")).expect("a difference");
+        assert_eq!(found.at, 2);
+        let shown = found.to_string();
+        assert!(shown.ends_with("in the world: held\n     on the kernel: free"), "{shown}");
+    }
+
+    #[test]
+    fn a_listing_may_lack_only_what_came_or_went_since_the_first() {
+        let create = Operation::CreateFile(3, Word::B);
+        let on = Operation::ReadDirOn(3);
+        let changed = program(&[(0, Operation::ReadDir(3)), (0, create), (0, on)]);
+        assert_eq!(differ(&changed, entries(&["b"]), entries(&[])), None);
+        assert_eq!(differ(&changed, entries(&["a", "b"]), entries(&[])), Some(2));
+        assert_eq!(differ(&changed, entries(&["b"]), Outcome::Failed(2)), Some(2));
+        let anew = program(&[(0, Operation::ReadDir(3)), (0, create), (0, Operation::ReadDir(3))]);
+        assert_eq!(differ(&anew, entries(&["b"]), entries(&[])), Some(2));
+        let before = program(&[(0, create), (0, on)]);
+        assert_eq!(differ(&before, entries(&["b"]), entries(&[])), Some(1));
+    }
+
+    #[test]
+    fn a_holder_may_be_untold_only_when_it_has_ended() {
+        let told = || Outcome::Pids(vec![1]);
+        let untold = || Outcome::Pids(Vec::new());
+        let ask = (0, Operation::LockHolder(3));
+        let dead = program(&[(1, Operation::Lock(3)), (1, Operation::Killed), ask]);
+        assert_eq!(differ(&dead, told(), untold()), None);
+        assert_eq!(differ(&dead, untold(), told()), Some(2));
+        assert_eq!(differ(&dead, told(), Outcome::Pids(vec![0])), Some(2));
+        let other = program(&[(1, Operation::Lock(3)), (0, Operation::Killed), ask]);
+        assert_eq!(differ(&other, told(), untold()), Some(2));
+        let not_asked = program(&[(1, Operation::Killed), (0, Operation::Pids)]);
+        assert_eq!(differ(&not_asked, told(), untold()), Some(1));
+    }
+
+    #[test]
+    fn more_use_may_be_seen_only_of_what_is_removed_and_open() {
+        let uses = |how: &[&str]| Outcome::Uses(how.iter().map(|how| (*how).into()).collect());
+        let (open, carried) = ("0 by Descriptor", "0 by Cookie");
+        let ask = (0, Operation::Uses(1));
+        let removed = program(&[(0, Operation::Rmdir(4, Word::A)), ask]);
+        assert_eq!(differ(&removed, uses(&[]), uses(&[open])), None);
+        assert_eq!(differ(&removed, uses(&[open]), uses(&[])), Some(1));
+        assert_eq!(differ(&removed, uses(&[]), uses(&[carried])), Some(1));
+        let whole = program(&[(0, Operation::Mkdir(4, Word::A)), ask]);
+        assert_eq!(differ(&whole, uses(&[]), uses(&[open])), Some(1));
+    }
+}

@@ -365,3 +365,52 @@ impl Lots {
         [A, A, A, A, A, B, B, B, B, C, Long, Id][self.below(12)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_draws_the_same_again_and_its_neighbours_draw_other_programs() {
+        for class in Class::ALL {
+            let drawn = |seed, nth| draw(class, seed, nth, 12);
+            assert_eq!(drawn(1, 0), drawn(1, 0));
+            let all: BTreeSet<Program> = (0..20).flat_map(|n| [drawn(1, n), drawn(2, n)]).collect();
+            assert_eq!(all.len(), 40, "{}", class.name());
+            assert!(all.iter().all(|program| program.steps.len() == 12));
+        }
+    }
+
+    #[test]
+    fn short_programs_change_something_in_each_step_and_end_with_all_that_changes_nothing() {
+        let mut all = Vec::new();
+        let over = every(Class::Locks, 1, &mut |program| {
+            all.push(program);
+            ControlFlow::Continue(())
+        });
+        assert!(over.is_continue());
+        // Nothing, and each of what the first process can change with the root alone: another root,
+        // a lock, a close, a fork, a spawn, its death.
+        assert_eq!(all.len(), 7);
+        assert!(all.iter().all(|program| program.first == 2));
+        let locked = Step { who: 0, operation: Operation::Lock(3) };
+        let refused = Step { who: 1, operation: Operation::Lock(3) };
+        let after = all.iter().find(|program| program.steps.first() == Some(&locked));
+        assert!(after.is_some_and(|program| program.steps[1..].contains(&refused)));
+    }
+
+    #[test]
+    fn what_wants_no_more_gets_no_more() {
+        let mut count = 0;
+        let over = every(Class::Names, 2, &mut |_| {
+            count += 1;
+            ControlFlow::Break(())
+        });
+        assert!(over.is_break());
+        assert_eq!(count, 1);
+        let none = every(Class::Mixed, 2, &mut |_| unreachable!("these are only drawn"));
+        assert!(none.is_continue());
+    }
+}
