@@ -98,7 +98,10 @@ impl Player {
     fn serve(&mut self) -> io::Result<()> {
         for line in io::stdin().lock().lines() {
             let programs: Vec<Program> = serde_json::from_str(&line?)?;
-            let runs = programs.iter().map(|program| self.play(program));
+            let runs = programs.iter().map(|program| {
+                let run = self.play(program);
+                run.map_err(|error| io::Error::new(error.kind(), format!("{error}, of\n{program}")))
+            });
             let runs = runs.collect::<io::Result<Vec<Run>>>()?;
             let mut line = serde_json::to_vec(&runs)?;
             line.push(b'\n');
