@@ -133,11 +133,11 @@ fn without_the_lock_two_suites_work_in_one_directory() {
 }
 
 /// One lets the directory go; another has opened it before, and locks what is no directory of the
-/// tag any more. In there nothing can be made, so that two have never the tag, but one that nothing
-/// is wrong with fails.
+/// tag any more. There is nothing to be had in there, so that two have never the tag, but one that
+/// nothing is wrong with fails.
 #[test]
 fn without_the_comparison_a_suite_fails_because_another_ended() {
     let found = check_finds(2, Without::Comparison);
     let said = found.failure.to_string();
-    assert!(said.contains("System"), "{said}");
+    assert!(said.contains("Obstructed"), "{said}");
 }
