@@ -3,8 +3,8 @@
 //! A [`Program`] is a list of steps of several processes: calls of the seam, births and deaths. It is run
 //! in the world ([`InWorld`]) and by real processes in a cell ([`OnHost`]), one step at a time on both
 //! sides, so that nothing depends on time; what came of each step, and of a look at everything after the
-//! last, has to be the same ([`compare`]). Programs are gone through without a gap up to a length
-//! ([`every`]), or drawn from a seed ([`draw`]). A difference is made as short as it gets ([`shrink`]).
+//! last, has to be the same ([`compare()`]). Programs are gone through without a gap up to a length
+//! ([`every`]), or drawn from a seed ([`draw()`]). A difference is made as short as it gets ([`shrink()`]).
 //!
 //! Invariants:
 //! * Neither side knows what the other has answered.
