@@ -18,6 +18,8 @@ mod source;
 mod check_comments;
 #[path = "tidy/core_bans.rs"]
 mod core_bans;
+#[path = "tidy/dependencies.rs"]
+mod dependencies;
 #[path = "tidy/filterset.rs"]
 mod filterset;
 #[path = "tidy/filtersets.rs"]

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use crate::source::{Source, line_of};
-use crate::tree::{File, Outcome, Tree};
+use crate::tree::{Outcome, Tree};
 
 /// The macro, and what another one ends in.
 const MACRO: &str = "sandbox!(";
 
 fn check(tree: &Tree) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut first: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut first: BTreeMap<(&str, String), String> = BTreeMap::new();
     for file in tree.with_extension("rs") {
         let code = Source::of(&file.text).code;
         for (at, found) in code.match_indices(MACRO) {
@@ -27,7 +27,7 @@ fn check(tree: &Tree) -> Outcome {
                 outcome.find(&file.path, line, "a tag is a literal");
                 continue;
             };
-            let key = (package(tree, file), format!("{name}{tag}"));
+            let key = (tree.package_of(file), format!("{name}{tag}"));
             let here = format!("{}:{line}", file.path);
             if let Some(other) = first.get(&key) {
                 let what = format_args!("the tag {tag} is used at {other}, too");
@@ -38,18 +38,6 @@ fn check(tree: &Tree) -> Outcome {
         }
     }
     outcome
-}
-
-/// The directory of the package that a file belongs to.
-fn package(tree: &Tree, file: &File) -> String {
-    let mut at = file.path.as_str();
-    while let Some((directory, _)) = at.rsplit_once('/') {
-        if tree.file(&format!("{directory}/Cargo.toml")).is_some() {
-            return directory.into();
-        }
-        at = directory;
-    }
-    String::new()
 }
 
 #[test]

@@ -84,6 +84,18 @@ impl Tree {
         self.files.iter().filter(move |file| file.has_extension(extension))
     }
 
+    /// The directory of the package that a file belongs to; nothing for that in the root.
+    pub(crate) fn package_of<'f>(&self, file: &'f File) -> &'f str {
+        let mut at = file.path.as_str();
+        while let Some((directory, _)) = at.rsplit_once('/') {
+            if self.file(&format!("{directory}/Cargo.toml")).is_some() {
+                return directory;
+            }
+            at = directory;
+        }
+        ""
+    }
+
     /// Whether there is a file or a directory of this path. A `*` stands for any
     /// characters within a name.
     pub(crate) fn has(&self, path: &str) -> bool {
