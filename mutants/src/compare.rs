@@ -291,6 +291,7 @@ mod tests {
             ]
         );
     }
+
     #[test]
     fn what_nobody_judges_is_not_judged_alike() {
         let plan = plan_one("fn f() -> bool { a }");

@@ -12,8 +12,8 @@
 //!   memory, which are empty at the start and gone at the end.
 //! * No process outside can be seen or signalled; init and program lead process groups
 //!   of their own.
-//! * No process maps more than so much memory, and with more than so many processes everything ends:
-//!   a program that has lost the end of a loop does not take the machine along.
+//! * No process of a test maps more than so much memory, and with more than so many processes
+//!   everything ends: a program that has lost the end of a loop does not take the machine along.
 //! * When the program ends, everything in the namespace ends. The same happens when
 //!   the keeper's standard input closes, which is the *lifeline*: whoever holds the
 //!   other end need not be able to say that it dies.
@@ -53,6 +53,8 @@ use crate::exit::{Exit, Stop};
 use crate::interrupt::Interrupt;
 use crate::process::{self, End};
 use crate::raw;
+use crate::tree::Scratch;
+use crate::workspace::Workspace;
 
 /// The exit code of the keeper when there is no confinement, as `env` and `nohup` use
 /// it for a failure of their own. No test binary ends with it.
@@ -90,6 +92,24 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
+    /// The confinement of the tests of a workspace, which was seen to hold.
+    ///
+    /// # Errors
+    ///
+    /// [`Exit::NotConfined`] when it does not.
+    pub(crate) fn around(
+        workspace: &Workspace,
+        scratch: &Scratch,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Confinement> {
+        let confinement = Confinement {
+            keep: vec![workspace.root.clone(), scratch.root().to_owned()],
+            cover: scratch.test_directory(),
+        };
+        confinement.probe(interrupt)?;
+        Ok(confinement)
+    }
+
     /// A command for a test binary: nothing can be written but directories in memory.
     pub(crate) fn for_test(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = keeper();
@@ -128,7 +148,7 @@ impl Confinement {
     /// # Errors
     ///
     /// [`Exit::NotConfined`] when it does not.
-    pub(crate) fn probe(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
+    fn probe(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
         let mut command = self.for_test("/proc/self/exe");
         command.arg("probe");
         command.args(["--read-only", "/"]);

@@ -4,7 +4,6 @@
 //! which test comes by which mutant, and show each mutant to those tests only. What a run found out
 //! about the compiler and the tests is kept for the next (`state`).
 
-use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::Instant;
 
@@ -56,11 +55,7 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
     state.packages = packages.clone();
     let selected = select(&plan, options, &state)?;
     let interrupt = Interrupt::watch().context("cannot watch for signals")?;
-    let confinement = Confinement {
-        keep: vec![workspace.root.clone(), scratch.root().to_owned()],
-        cover: scratch.test_directory(),
-    };
-    confinement.probe(&interrupt)?;
+    let confinement = Confinement::around(&workspace, &scratch, &interrupt)?;
     let run = Run {
         options,
         plan: &plan,
@@ -74,16 +69,13 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
             jobs: options.shared.jobs,
             interrupt: &interrupt,
         },
-        runner: Runner {
-            tree: scratch.switched(),
-            confinement: &confinement,
-            interrupt: &interrupt,
-            jobs: options.shared.jobs,
-            timeout: options.shared.timeout,
-            order: RefCell::new(None),
-            order_file: scratch.order(),
-            patience: Cell::new(None),
-        },
+        runner: Runner::new(
+            &scratch,
+            scratch.switched(),
+            &confinement,
+            &interrupt,
+            &options.shared,
+        ),
         interrupt: &interrupt,
         progress: Progress::new(selected.len(), options.shared.verbose),
     };

@@ -26,6 +26,7 @@ use crate::interrupt::Interrupt;
 use crate::process::{self, End, Ended};
 use crate::runtime::{self, Order};
 use crate::suite::{Kind, Suite};
+use crate::tree::Scratch;
 
 /// How often a suite is run again without the tests that failed in it and passed
 /// alone.
@@ -96,6 +97,28 @@ enum Group {
     /// Without the name of a test that failed. These passed before.
     Unclear(Vec<String>),
     Interrupted,
+}
+
+impl<'a> Runner<'a> {
+    /// With nothing switched on.
+    pub(crate) fn new(
+        scratch: &Scratch,
+        tree: PathBuf,
+        confinement: &'a Confinement,
+        interrupt: &'a Interrupt,
+        shared: &Shared,
+    ) -> Runner<'a> {
+        Runner {
+            tree,
+            confinement,
+            interrupt,
+            jobs: shared.jobs,
+            timeout: shared.timeout,
+            order: RefCell::new(None),
+            order_file: scratch.order(),
+            patience: Cell::new(None),
+        }
+    }
 }
 
 impl Runner<'_> {

@@ -4,7 +4,6 @@
 //! Invariants: what is found out is told, however the run ends; the copy is put back as it was after
 //! each build that differs from the source.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -51,11 +50,7 @@ pub(crate) fn in_copy(
     let selected = select(&removals, options)?;
 
     let interrupt = Interrupt::watch().context("cannot watch for signals")?;
-    let confinement = Confinement {
-        keep: vec![workspace.root.clone(), scratch.root().to_owned()],
-        cover: scratch.test_directory(),
-    };
-    confinement.probe(&interrupt)?;
+    let confinement = Confinement::around(workspace, &scratch, &interrupt)?;
     let session = Session {
         options,
         scratch: &scratch,
@@ -67,16 +62,7 @@ pub(crate) fn in_copy(
             jobs: options.shared.jobs,
             interrupt: &interrupt,
         },
-        runner: Runner {
-            tree: scratch.tree(),
-            confinement: &confinement,
-            interrupt: &interrupt,
-            jobs: options.shared.jobs,
-            timeout: options.shared.timeout,
-            order: RefCell::new(None),
-            order_file: scratch.order(),
-            patience: Cell::new(None),
-        },
+        runner: Runner::new(&scratch, scratch.tree(), &confinement, &interrupt, &options.shared),
         interrupt: &interrupt,
         progress: Progress::new(selected.len(), options.shared.verbose),
     };

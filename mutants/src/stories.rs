@@ -375,6 +375,7 @@ mod tests {
         let told = selected(&[], &[], &shown).unwrap_err().to_string();
         assert_eq!(told, "there is no story, and mutants/stories.toml names 1");
     }
+
     #[test]
     fn what_holds_and_what_hangs_is_told_in_json() {
         let told = |found| serde_json::to_string(&object(&outcome("a", found))).unwrap();

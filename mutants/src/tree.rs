@@ -3,14 +3,14 @@
 //! Layout, below the target directory of the workspace:
 //!
 //! ```text
-//! mutants/lock      held while a run uses the rest, and a CACHEDIR.TAG beside it
-//! mutants/tree/     the copy in which checks are removed
-//! mutants/switched/ another, with every operator's changes behind switches
-//! mutants/target/   what is built from both
-//! mutants/log/      what the compiler and the tests printed in this run, by check and by story
+//! mutants/lock         held while a run uses the rest, and a CACHEDIR.TAG beside it
+//! mutants/tree/        the copy in which checks are removed
+//! mutants/switched/    another, with every operator's changes behind switches
+//! mutants/target/      what is built from both
+//! mutants/log/         what the compiler and the tests printed in this run, by check and by story
 //! mutants/mutate.json  what `mutate` remembers
-//! mutants/building  there while a build runs
-//! mutants/active    what is switched on, for programs that are started without their environment
+//! mutants/building     there while a build runs
+//! mutants/active       what is switched on, for programs that are started without their environment
 //! ```
 //!
 //! Invariants:

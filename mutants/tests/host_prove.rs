@@ -241,9 +241,7 @@ mod starts_cargo {
     #[test]
     fn an_interrupt_ends_the_test_and_prints_what_is_known() {
         let fixture = Fixture::new("proofs");
-        let mut guard = fixture.start("prove", &["--verbose", "--rule=a6", "--rule=a7"]);
-        let hangs = |line: &str| line == "a6-end: tests::counts_to_the_end";
-        guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
+        let mut guard = searching(&fixture, &["--rule=a6", "--rule=a7"]);
         kill(Pid::from_raw(guard.pid()), Signal::SIGINT).unwrap();
         let status = guard.wait(soon()).unwrap();
         let lines = guard.lines().expect_eof(soon(), "the end of the results").unwrap();
@@ -259,9 +257,7 @@ mod starts_cargo {
     #[test]
     fn nothing_outlives_a_killed_run_and_the_next_one_repairs() {
         let fixture = Fixture::new("proofs");
-        let mut guard = fixture.start("prove", &["--verbose", "--check=a6-end", "--kind=unit"]);
-        let hangs = |line: &str| line == "a6-end: tests::counts_to_the_end";
-        guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
+        let mut guard = searching(&fixture, &["--check=a6-end", "--kind=unit"]);
         let below = below_with(guard.pid(), "proofs-");
         guard.kill_hard().unwrap();
         for process in below {
@@ -299,6 +295,14 @@ mod starts_cargo {
         let told = guard.lines().expect_eof(soon(), "the end of all of them").unwrap();
         assert_eq!(told, ["ended: more than 32 processes at once"]);
         assert_eq!(guard.wait(soon()).unwrap().code(), Some(137));
+    }
+
+    /// A run that is at a test which does not end without its check.
+    fn searching(fixture: &Fixture, arguments: &[&str]) -> ChildGuard {
+        let mut guard = fixture.start("prove", &[&["--verbose"], arguments].concat());
+        let hangs = |line: &str| line == "a6-end: tests::counts_to_the_end";
+        guard.lines().expect_line(soon(), "the search for a killer", hangs).unwrap();
+        guard
     }
 
     /// All processes below another, as soon as one of them has such a name and lives, with the keeper
