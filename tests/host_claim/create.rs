@@ -146,25 +146,46 @@ fn a_published_name_that_is_taken_is_left_to_whose_it_is() {
     });
 }
 
-/// The rename is done though it fails, and what stands at the new name cannot be looked at: it may be
-/// a claim by now, and without its parts it would be damage for ever.
+/// A kernel on which the rename to a claim is done though it fails, and the new name cannot be looked
+/// at; nor is it condemned, if that fails as well.
+fn unsure(condemns: bool) -> Intercept<Host> {
+    let mut published = None;
+    let adversary = move |call: &Call, moment| match (call, moment) {
+        (Call::Rename { to, .. }, Moment::After) if published.is_none() => {
+            published = Some(to.clone());
+            Some(Err(Errno::EIO))
+        }
+        (Call::StatAt { name, .. }, Moment::Before) if published.as_ref() == Some(name) => {
+            Some(Err(Errno::EIO))
+        }
+        (Call::Chmod { .. }, Moment::Before) if !condemns => Some(Err(Errno::EIO)),
+        _ => None,
+    };
+    Intercept::new(Host, Rc::new(RefCell::new(adversary)))
+}
+
+/// It may be a claim by now, and without its parts it would be damage for ever.
 #[test]
 fn a_creator_that_cannot_tell_whether_it_has_published_leaves_nothing_for_ever() {
     in_cell(|| {
         let ground = ground();
-        let mut published = None;
-        let adversary = move |call: &Call, moment| match (call, moment) {
-            (Call::Rename { to, .. }, Moment::After) if published.is_none() => {
-                published = Some(to.clone());
-                Some(Err(Errno::EIO))
-            }
-            (Call::StatAt { name, .. }, Moment::Before) if published.as_ref() == Some(name) => {
-                Some(Err(Errno::EIO))
-            }
-            _ => None,
-        };
-        let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
-        assert_eq!(kind_of(ground.over(&kernel).create()), ErrorKind::System);
+        assert_eq!(kind_of(ground.over(&unsure(true)).create()), ErrorKind::System);
+        let report = ground.sweep();
+        assert!(ground.names().is_empty(), "{:?}: {report}", ground.names());
+    });
+}
+
+#[test]
+fn what_may_be_a_claim_and_cannot_be_condemned_stays_whole() {
+    in_cell(|| {
+        let ground = ground();
+        assert_eq!(kind_of(ground.over(&unsure(false)).create()), ErrorKind::System);
+        let [name] = &ground.names()[..] else { panic!("{:?}", ground.names()) };
+        let path = ground.root().join(name);
+        assert_eq!(names_in(&path), ["commands", "files", "owner"]);
+        // To others its creator owns it; that one knows better.
+        let swept = Actor::start(LAB).sweep("t", ground.root());
+        assert_eq!(names_in(&path), ["commands", "files", "owner"], "{swept:?}");
         let report = ground.sweep();
         assert!(ground.names().is_empty(), "{:?}: {report}", ground.names());
     });

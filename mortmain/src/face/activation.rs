@@ -81,10 +81,10 @@ impl From<Socket> for OwnedFd {
 ///
 /// # Errors
 /// [`ErrorKind::NotActivated`], and nothing is taken: a variable is not set, is no
-/// number, is another process's, or says that there are none or too many; or there
-/// are other than as many names, where there are names; or a descriptor is closed, or is no socket that listens; or they were taken before. The
-/// message names the variable and what to do, and is meant to be the last line of a
-/// start that fails.
+/// number, is another process's, or says that there are none or too many; or
+/// `LISTEN_FDNAMES` is set and does not have as many names; or a descriptor is closed, or
+/// is no socket that listens; or they were taken before. The message names the variable
+/// and what to do, and is meant to be the last line of a start that fails.
 pub fn sockets() -> Result<Vec<Socket>, Error> {
     let value = |name: &str| env::var_os(name);
     let pid = value("LISTEN_PID");
@@ -160,7 +160,7 @@ fn names_of(count: usize) -> Result<Vec<String>, Error> {
         return Err(refused("LISTEN_FDNAMES", text));
     };
     let names: Vec<String> = names.split(':').map(Into::into).collect();
-    // CHECK(a2-as-many-names): the name that is missing would be taken from the next socket.
+    // CHECK(a2-as-many-names): a socket would be served as what another one is.
     if names.len() != count {
         let text = format!("it has {} names, and LISTEN_FDS is {count}", names.len());
         return Err(refused("LISTEN_FDNAMES", text));
