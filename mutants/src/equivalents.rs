@@ -155,6 +155,7 @@ mod tests {
         assert!(find(&declared("c < d -> c", "why")).unwrap_err().contains("no such mutant"));
         assert!(find(&declared("c < d -> c <= d", " ")).unwrap_err().contains("no reason"));
     }
+
     #[test]
     fn what_fits_no_mutant_or_the_same_is_told_at_once() {
         let fit = |toml: &str| {
@@ -172,6 +173,7 @@ mod tests {
              \n  src/no_mutants.rs, f, c < d → c <= d: there is no such mutant"
         );
     }
+
     #[test]
     fn a_file_of_another_package_is_passed_over_and_one_of_none_is_not() {
         let base = Directory::new("equivalents");
