@@ -317,12 +317,10 @@ fn end_if_too_many(processes_max: usize) -> ! {
 
 /// How many processes there are in this namespace.
 fn processes() -> io::Result<usize> {
-    let is_process = |entry: io::Result<fs::DirEntry>| {
-        entry.is_ok_and(|entry| {
-            entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
-        })
-    };
-    Ok(fs::read_dir("/proc")?.filter_map(|entry| is_process(entry).then_some(())).count())
+    let names = fs::read_dir("/proc")?.flatten().map(|entry| entry.file_name());
+    let numbers =
+        names.filter(|name| name.to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
+    Ok(numbers.count())
 }
 
 fn arrange_mounts(order: &ConfinedOrder, own_users: bool) -> anyhow::Result<()> {
