@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
 
 fn collect(
     options: &Options,
-    host: &mut impl Side,
+    host: &mut (impl Side + Send),
     output: &Output,
     interrupt: &Interrupt,
 ) -> Result<Results, SideError> {

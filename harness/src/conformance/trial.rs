@@ -1,6 +1,7 @@
 //! Runs programs on both sides, many at once, until one of them differs.
 
 use std::ops::ControlFlow;
+use std::{panic, thread};
 
 use super::compare::{Difference, compare};
 use super::program::Program;
@@ -8,7 +9,7 @@ use super::tally::Tally;
 use super::{Side, SideError};
 
 /// Programs that a side is given at once: one by one, half of the time would pass between the two.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 96;
 
 /// A comparison that goes on.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ enum Ended {
     Broken(SideError),
 }
 
-impl<'t, W: Side, H: Side> Trial<'t, W, H> {
+impl<'t, W: Side, H: Side + Send> Trial<'t, W, H> {
     /// Compares two sides.
     pub fn new(world: &'t mut W, host: &'t mut H, tally: Tally) -> Self {
         Trial { world, host, waiting: Vec::new(), tally, ended: None }
@@ -62,9 +63,12 @@ impl<'t, W: Side, H: Side> Trial<'t, W, H> {
 
     fn run(&mut self) -> ControlFlow<()> {
         let programs = std::mem::take(&mut self.waiting);
-        let runs =
-            self.world.play(&programs).and_then(|world| Ok((world, self.host.play(&programs)?)));
-        self.ended = match runs {
+        // At the same time; neither sees the other.
+        let (world, host) = thread::scope(|scope| {
+            let host = scope.spawn(|| self.host.play(&programs));
+            (self.world.play(&programs), host.join().unwrap_or_else(|it| panic::resume_unwind(it)))
+        });
+        self.ended = match world.and_then(|world| Ok((world, host?))) {
             Err(error) => Some(Ended::Broken(error)),
             Ok((world, host)) => {
                 let runs = world.iter().zip(&host);
