@@ -14,8 +14,34 @@ pub struct Declared {
     pub id: &'static str,
     /// What differs, and why that is as it should be.
     pub why: &'static str,
-    /// Whether the outcomes of a step, first the world's, differ by no more than that.
-    covers: fn(&Program, usize, &Outcome, &Outcome) -> bool,
+    /// Whether the outcomes of a step differ by no more than that.
+    covers: fn(&Place<'_>) -> bool,
+}
+
+/// A step whose outcomes differ.
+#[derive(Debug)]
+struct Place<'p> {
+    program: &'p Program,
+    at: usize,
+    world: &'p Run,
+    host: &'p Run,
+}
+
+impl<'p> Place<'p> {
+    fn outcomes(&self) -> (&'p Outcome, &'p Outcome) {
+        (&self.world.outcomes[self.at], &self.host.outcomes[self.at])
+    }
+
+    /// What was done before, on both sides.
+    fn done(&self) -> impl Iterator<Item = &'p Step> {
+        let outcomes = self.world.outcomes.iter().zip(&self.host.outcomes);
+        let steps = self.program.steps[..self.at].iter().zip(outcomes);
+        steps.filter(|(_, (world, host))| world.is_good() && host.is_good()).map(|(step, _)| step)
+    }
+
+    fn operation(&self) -> Operation {
+        self.program.steps[self.at].operation
+    }
 }
 
 /// Everything that may differ.
@@ -42,22 +68,23 @@ pub const DECLARED: &[Declared] = &[
     },
 ];
 
-fn holder_that_is_gone(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {
-    let (Outcome::Pids(world), Outcome::Pids(host)) = (world, host) else { return false };
-    let asked = program.steps.get(at);
-    let asked = asked.is_some_and(|step| matches!(step.operation, Operation::LockHolder(_)));
+fn holder_that_is_gone(place: &Place<'_>) -> bool {
+    let (Outcome::Pids(world), Outcome::Pids(host)) = place.outcomes() else { return false };
     let [holder] = world[..] else { return false };
-    let ended = program.steps[..at].iter().any(|step| match step.operation {
+    let ended = place.done().any(|step| match step.operation {
         Operation::Killed | Operation::Exit => usize::try_from(holder) == Ok(step.who),
         Operation::KillGroup(_) => true,
         _ => false,
     });
-    asked && host.is_empty() && ended
+    // That it has ended is not enough: until it is reaped, its number is in use.
+    let gone = format!("p{holder}: ENOENT;");
+    let gone = place.host.end.iter().any(|line| line.starts_with(&gone));
+    matches!(place.operation(), Operation::LockHolder(_)) && host.is_empty() && ended && gone
 }
 
-fn use_of_what_is_removed(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {
-    let (Outcome::Uses(world), Outcome::Uses(host)) = (world, host) else { return false };
-    let removed = program.steps[..at].iter().any(|step| {
+fn use_of_what_is_removed(place: &Place<'_>) -> bool {
+    let (Outcome::Uses(world), Outcome::Uses(host)) = place.outcomes() else { return false };
+    let removed = place.done().any(|step| {
         use Operation::{Rename, Rmdir, Unlink};
         matches!(step.operation, Rename(..) | Rmdir(..) | Unlink(..))
     });
@@ -67,18 +94,19 @@ fn use_of_what_is_removed(program: &Program, at: usize, world: &Outcome, host: &
         && more.into_iter().all(|how| how.ends_with("Descriptor"))
 }
 
-fn listing_while_changed(program: &Program, at: usize, world: &Outcome, host: &Outcome) -> bool {
-    let (Outcome::Entries(world), Outcome::Entries(host)) = (world, host) else { return false };
-    let Some(Step { operation: Operation::ReadDirOn(_), .. }) = program.steps.get(at) else {
+fn listing_while_changed(place: &Place<'_>) -> bool {
+    let (Outcome::Entries(world), Outcome::Entries(host)) = place.outcomes() else { return false };
+    if !matches!(place.operation(), Operation::ReadDirOn(_)) {
         return false;
-    };
+    }
     // Whichever listing this goes on with cannot have begun before the first of the program.
-    let before = &program.steps[..at];
     let lists =
-        |step: &Step| matches!(step.operation, Operation::ReadDir(_) | Operation::ReadDirOn(_));
-    let since = before.iter().position(lists).unwrap_or(at);
-    let changed = before[since..].iter().flat_map(|step| step.operation.changes());
-    let changed: BTreeSet<String> = changed.map(|word| word.name().to_string()).collect();
+        |step: &&Step| matches!(step.operation, Operation::ReadDir(_) | Operation::ReadDirOn(_));
+    let since = place.done().skip_while(|step| !lists(step));
+    let changed: BTreeSet<String> = since
+        .flat_map(|step| step.operation.changes())
+        .map(|word| word.name().to_string())
+        .collect();
     let settled = |entries: &[(String, String)]| {
         let settled = entries.iter().filter(|(name, _)| !changed.contains(name));
         settled.cloned().collect::<Vec<_>>()
@@ -105,11 +133,11 @@ pub struct Difference {
 #[must_use]
 pub fn compare(program: &Program, world: &Run, host: &Run) -> Option<Difference> {
     let differs = |at: &usize| match (world.outcomes.get(*at), host.outcomes.get(*at)) {
-        (Some(world), Some(host)) => {
-            let covered = || DECLARED.iter().any(|d| (d.covers)(program, *at, world, host));
-            world != host && !covered()
+        (Some(one), Some(other)) => {
+            let place = Place { program, at: *at, world, host };
+            one != other && !DECLARED.iter().any(|declared| (declared.covers)(&place))
         }
-        (world, host) => world != host,
+        (one, other) => one != other,
     };
     let step = (0..program.steps.len()).find(differs);
     let at = step.or_else(|| (world.end != host.end).then_some(program.steps.len()))?;
@@ -159,14 +187,26 @@ mod tests {
         Program { first: 2, orphans: Orphans::Reaped, steps: steps.collect() }
     }
 
-    /// Where runs differ whose last steps have these outcomes, all others being alike.
-    fn differ(program: &Program, world: Outcome, host: Outcome) -> Option<usize> {
+    /// Where runs differ whose last steps have these outcomes, all others having come to `before`, and
+    /// the end being this.
+    fn differ_after(
+        before: &Outcome,
+        end: &[&str],
+        program: &Program,
+        world: Outcome,
+        host: Outcome,
+    ) -> Option<usize> {
         let run = |last| {
-            let mut outcomes = vec![Outcome::Done; program.steps.len() - 1];
+            let mut outcomes = vec![before.clone(); program.steps.len() - 1];
             outcomes.push(last);
-            Run { outcomes, end: Vec::new() }
+            Run { outcomes, end: end.iter().map(|line| (*line).into()).collect() }
         };
         compare(program, &run(world), &run(host)).map(|difference| difference.at)
+    }
+
+    /// The same where all others were done.
+    fn differ(program: &Program, world: Outcome, host: Outcome) -> Option<usize> {
+        differ_after(&Outcome::Done, &[], program, world, host)
     }
 
     fn entries(names: &[&str]) -> Outcome {
@@ -197,6 +237,9 @@ mod tests {
         assert_eq!(differ(&anew, entries(&["b"]), entries(&[])), Some(2));
         let before = program(&[(0, create), (0, on)]);
         assert_eq!(differ(&before, entries(&["b"]), entries(&[])), Some(1));
+        let failed = Outcome::Failed(17);
+        let (world, host) = (entries(&["b"]), entries(&[]));
+        assert_eq!(differ_after(&failed, &[], &changed, world, host), Some(2));
     }
 
     #[test]
@@ -204,14 +247,24 @@ mod tests {
         let told = || Outcome::Pids(vec![1]);
         let untold = || Outcome::Pids(Vec::new());
         let ask = (0, Operation::LockHolder(3));
+        let gone = &["p1: ENOENT; exists: ESRCH; its group: ESRCH"][..];
+        let gone_then = |program: &Program, world, host| {
+            differ_after(&Outcome::Done, gone, program, world, host)
+        };
         let dead = program(&[(1, Operation::Lock(3)), (1, Operation::Killed), ask]);
-        assert_eq!(differ(&dead, told(), untold()), None);
-        assert_eq!(differ(&dead, untold(), told()), Some(2));
-        assert_eq!(differ(&dead, told(), Outcome::Pids(vec![0])), Some(2));
+        assert_eq!(gone_then(&dead, told(), untold()), None);
+        assert_eq!(gone_then(&dead, untold(), told()), Some(2));
+        assert_eq!(gone_then(&dead, told(), Outcome::Pids(vec![0])), Some(2));
+        let zombie = &["p1: zombie, group p1, 1 threads; exists: done; its group: done"];
+        assert_eq!(differ_after(&Outcome::Done, zombie, &dead, told(), untold()), Some(2));
         let other = program(&[(1, Operation::Lock(3)), (0, Operation::Killed), ask]);
-        assert_eq!(differ(&other, told(), untold()), Some(2));
+        assert_eq!(gone_then(&other, told(), untold()), Some(2));
         let not_asked = program(&[(1, Operation::Killed), (0, Operation::Pids)]);
-        assert_eq!(differ(&not_asked, told(), untold()), Some(1));
+        assert_eq!(gone_then(&not_asked, told(), untold()), Some(1));
+        let group = program(&[(1, Operation::Lock(3)), (0, Operation::KillGroup(1)), ask]);
+        assert_eq!(gone_then(&group, told(), untold()), None);
+        let refused = Outcome::Failed(1);
+        assert_eq!(differ_after(&refused, gone, &group, told(), untold()), Some(2));
     }
 
     #[test]
@@ -225,5 +278,7 @@ mod tests {
         assert_eq!(differ(&removed, uses(&[]), uses(&[carried])), Some(1));
         let whole = program(&[(0, Operation::Mkdir(4, Word::A)), ask]);
         assert_eq!(differ(&whole, uses(&[]), uses(&[open])), Some(1));
+        let failed = Outcome::Failed(39);
+        assert_eq!(differ_after(&failed, &[], &removed, uses(&[]), uses(&[open])), Some(1));
     }
 }
