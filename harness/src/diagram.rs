@@ -21,6 +21,8 @@ use crate::timeline::{Event, EventKind, Timeline};
 const ROW: usize = 18;
 /// What a letter takes at most, in the one font.
 const LETTER: usize = 7;
+/// The same, of the title.
+const TITLE_LETTER: usize = 9;
 /// Left of the first lane, for the numbers of the events.
 const GUTTER: usize = 52;
 /// What is left free around everything, and between lanes.
@@ -68,7 +70,8 @@ impl fmt::Display for Diagram<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = Plan::of(&self.timeline.events);
         let right = plan.lanes.iter().map(|lane| lane.x + lane.width).max().unwrap_or(GUTTER);
-        let width = (right + MARGIN).max(CAPTION_MIN * LETTER + 2 * MARGIN);
+        let title = self.title.chars().count() * TITLE_LETTER;
+        let width = (right + MARGIN).max(title.max(CAPTION_MIN * LETTER) + 2 * MARGIN);
         let letters = (width - 2 * MARGIN) / LETTER;
         let caption: Vec<String> =
             self.caption.iter().flat_map(|text| wrapped(text, letters)).collect();
@@ -344,7 +347,9 @@ impl fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 // XML has no way to say these.
-                control if control.is_control() => f.write_char('\u{fffd}')?,
+                odd if odd.is_control() || matches!(odd, '\u{fffe}' | '\u{ffff}') => {
+                    f.write_char('\u{fffd}')?;
+                }
                 other => f.write_char(other)?,
             }
         }
@@ -354,11 +359,15 @@ impl fmt::Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
-    use mortmain::sys::PathBytes;
+    use std::sync::Arc;
+
+    use mortmain::sys::{Call, Errno, Handle, Name, PathBytes};
 
     use super::*;
     use crate::judge::Who;
-    use crate::timeline::SIGKILL;
+    use crate::timeline::{Called, SIGKILL};
+    use crate::world::Effect;
+    use crate::world::request::{Request, Response};
 
     fn event(pid: i32, program: &'static str, kind: EventKind, text: &str) -> Event {
         Event { who: Who { pid: Pid(pid), program }, kind, text: text.into(), called: None }
@@ -426,11 +435,11 @@ mod tests {
 
     #[test]
     fn text_is_never_markup() {
-        let odd = "</text><script>&\u{7}\"";
+        let odd = "</text><script>&\u{7}\u{ffff}\"";
         let lines = drawn(vec![event(10, "owner", EventKind::Step, odd)], None);
         let text = lines.join("\n");
         assert!(!text.contains("<script"), "{text}");
-        let escaped = "&lt;/text&gt;&lt;script&gt;&amp;\u{fffd}&quot;";
+        let escaped = "&lt;/text&gt;&lt;script&gt;&amp;\u{fffd}\u{fffd}&quot;";
         assert_eq!(text.matches(escaped).count(), 2, "{text}");
     }
 
@@ -450,6 +459,33 @@ mod tests {
         assert_eq!(wrapped("a bb ccc dddddddd e", 6), ["a bb", "ccc", "dddddddd", "e"]);
         assert_eq!(wrapped("  a  bb ccc", 8), ["  a  bb", "  ccc"]);
         assert_eq!(wrapped("", 8), [""]);
+    }
+
+    #[test]
+    fn a_title_has_room() {
+        let timeline = &Timeline { events: Vec::new() };
+        let title = &*"t".repeat(200);
+        let diagram = Diagram { timeline, violation: None, title, caption: &[], swap: None };
+        let head = diagram.to_string();
+        assert!(head.contains("width=\"1832\""), "{head}");
+    }
+
+    #[test]
+    fn how_a_call_fails_is_told_beside_a_long_name() {
+        let name = Name::new("n".repeat(80).as_bytes()).expect("one component");
+        let call = Call::Mkdir { dir: Handle(3), name };
+        for (done, how) in
+            [("fails", ": fails: EIO"), ("is done, and fails", ": is done, and fails: EIO")]
+        {
+            let text = format!("{call} {done}: EIO");
+            let effect = Effect::Answer(Response::Reply(Err(Errno::EIO)));
+            let called = Called { request: Arc::new(Request::Call(call.clone())), effect };
+            let failed =
+                Event { called: Some(called), ..event(10, "owner", EventKind::Failed, &text) };
+            let lines = drawn(vec![failed], None);
+            let label = format!("…{how}</text>");
+            assert!(lines.iter().any(|line| line.ends_with(&label)), "{lines:#?}");
+        }
     }
 
     #[test]

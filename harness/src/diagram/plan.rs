@@ -1,7 +1,6 @@
 //! A run worked out for drawing: the lanes, how long what lasts, and a label for each event.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use mortmain::sys::{Call, Pid, Reply};
 use mortmain_subjects::Beyond;
@@ -15,6 +14,8 @@ use crate::world::request::{ChildCall, Request, Response};
 
 /// Letters of a label at most; the whole is in the tooltip.
 const LABEL_MAX: usize = 48;
+/// Of which at most so many are for what comes of it.
+const OUTCOME_MAX: usize = 32;
 
 /// One process.
 #[derive(Debug)]
@@ -130,7 +131,7 @@ impl Plan {
         let mut now = Now::default();
         let mut open: BTreeMap<Lasting, (usize, usize)> = BTreeMap::new();
         for (at, event) in events.iter().enumerate() {
-            plan.labels.push(shortened(&label(&now.handles, event)));
+            plan.labels.push(label(&now.handles, event));
             now.follow(event);
             let parent = now.parents.get(&event.who.pid).filter(|_| event.kind == EventKind::Born);
             plan.forks.extend(parent.map(|parent| (lane_of(*parent), lane_of(event.who.pid), at)));
@@ -189,11 +190,18 @@ impl Plan {
     }
 }
 
-/// A step in a few words, with names in the place of numbers.
+/// A step in a few words: what is done, with names in the place of numbers, and what comes of it, which
+/// a long name does not push out.
 fn label(handles: &Handles, event: &Event) -> String {
+    let outcome = shortened(&outcome(event), OUTCOME_MAX);
+    let letters = LABEL_MAX.saturating_sub(outcome.chars().count());
+    shortened(&what(handles, event), letters) + &outcome
+}
+
+fn what(handles: &Handles, event: &Event) -> String {
     let pid = event.who.pid;
-    let Some(Called { request, effect }) = &event.called else { return event.text.clone() };
-    let mut label = match &**request {
+    let Some(Called { request, .. }) = &event.called else { return event.text.clone() };
+    match &**request {
         Request::Call(call) => match call {
             Call::OpenDir { dir, name }
             | Call::OpenFile { dir, name }
@@ -235,14 +243,17 @@ fn label(handles: &Handles, event: &Event) -> String {
             format!("keep-over-exec {}", handles.path(pid, *fd))
         }
         other => other.to_string(),
-    };
+    }
+}
+
+/// What comes of a step, if there is anything to tell.
+fn outcome(event: &Event) -> String {
+    let Some(Called { effect, .. }) = &event.called else { return String::new() };
     if event.kind == EventKind::Failed {
         // OK because what is told of a failing step ends with how.
         let how = event.text.rsplit(": ").next().unwrap_or_default();
-        let done =
-            if event.text.ends_with(&format!("is done, and fails: {how}")) { " done" } else { "" };
-        let _ = write!(label, ":{done}, fails: {how}");
-        return label;
+        let done = format!(": is done, and fails: {how}");
+        return if event.text.ends_with(&done[1..]) { done } else { format!(": fails: {how}") };
     }
     match effect {
         Effect::Answer(Response::Reply(Ok(
@@ -253,26 +264,21 @@ fn label(handles: &Handles, event: &Event) -> String {
             | Reply::Bytes(_)
             | Reply::Identity(_)
             | Reply::Whoami(_),
-        ))) => {}
-        Effect::Answer(Response::Done(Ok(())) | Response::Identity(Ok(_)) | Response::Held(_)) => {}
-        Effect::Answer(response) => {
-            let _ = write!(label, ": {response}");
+        ))) => String::new(),
+        Effect::Answer(Response::Done(Ok(())) | Response::Identity(Ok(_)) | Response::Held(_)) => {
+            String::new()
         }
-        Effect::Image(program) => {
-            let _ = write!(label, ": {program}");
-        }
-        Effect::Born { child } | Effect::Forked { child } => {
-            let _ = write!(label, ": {}", child.0);
-        }
-        Effect::Ended => {}
+        Effect::Answer(response) => format!(": {response}"),
+        Effect::Image(program) => format!(": {program}"),
+        Effect::Born { child } | Effect::Forked { child } => format!(": {}", child.0),
+        Effect::Ended => String::new(),
     }
-    label
 }
 
 /// At most so many letters.
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= LABEL_MAX {
+fn shortened(text: &str, letters: usize) -> String {
+    if text.chars().count() <= letters {
         return text.into();
     }
-    text.chars().take(LABEL_MAX - 1).chain(['…']).collect()
+    text.chars().take(letters.saturating_sub(1)).chain(['…']).collect()
 }
