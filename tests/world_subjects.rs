@@ -226,6 +226,9 @@ fn a_property_whose_search_ended_with_another_finding_is_not_decided() {
     let cut = Held::NotDecided(Cut::Finding(Property::L2));
     assert_eq!(held(Property::S1), Some(&cut));
     assert_eq!(held(Property::L1), Some(&cut));
+    // Three searches of a setup end with it, and it is one cause in that setup.
+    let counts: Vec<u64> = row.causes.iter().map(|(_, group)| group.count).collect();
+    assert_eq!(counts, [cases(subject).count() as u64]);
 }
 
 /// It leaks after three choices and harms after some more; whether it ends is asked for by itself.

@@ -44,6 +44,13 @@ impl Witness {
     pub fn choices(&self) -> usize {
         self.found.schedule.len()
     }
+
+    /// What it breaks. What is none of those that are searched, a panic say, keeps a sweep from ending
+    /// well, and counts as L2.
+    fn property(&self) -> Property {
+        let id = self.found.failure.property();
+        SEARCHED.into_iter().find(|property| property.id() == id).unwrap_or(Property::L2)
+    }
 }
 
 /// What is known of one property.
@@ -168,26 +175,33 @@ pub fn compare_in(
 impl Known {
     /// One setup: once for all properties, and where one does not hold, once more for the others.
     fn explore(&mut self, case: Case, bounds: &Bounds, go_on: &mut dyn FnMut(u64) -> bool) {
-        let Some(first) = self.search(case, bounds, go_on) else { return };
+        let Some(witness) = self.search(case, bounds, go_on) else { return };
+        let first = witness.property();
+        let mut met = vec![first];
+        self.found(witness, true);
         for (at, property) in SEARCHED.into_iter().enumerate() {
             if property == first {
                 continue;
             }
             let alone = Case { judged: Judged::Only(property), ..case };
-            let found = self.search(alone, bounds, go_on);
-            if let Some(other) = found.filter(|found| *found != property) {
+            let Some(witness) = self.search(alone, bounds, go_on) else { continue };
+            let other = witness.property();
+            if other != property {
                 self.cut[at] = Some(Cut::Finding(other));
             }
+            let is_new = !met.contains(&other);
+            met.push(other);
+            self.found(witness, is_new);
         }
     }
 
-    /// One search; the property that it finds broken.
+    /// One search, and what it ends with.
     fn search(
         &mut self,
         case: Case,
         bounds: &Bounds,
         go_on: &mut dyn FnMut(u64) -> bool,
-    ) -> Option<Property> {
+    ) -> Option<Witness> {
         let before = self.states;
         let exploration = exhaust_watched(&case.setup(), bounds, &mut |counts: &Counts| {
             go_on(before + counts.states)
@@ -202,7 +216,7 @@ impl Known {
         }
         match exploration.verdict {
             Verdict::Holds => None,
-            Verdict::Found(found) => Some(self.found(Witness { case, found: *found })),
+            Verdict::Found(found) => Some(Witness { case, found: *found }),
             Verdict::NotDecided { states_max } => {
                 for (at, property) in SEARCHED.into_iter().enumerate() {
                     if case.judged.counts(property) {
@@ -218,18 +232,20 @@ impl Known {
         }
     }
 
-    /// Keeps the shortest witness of each property. What is none of them, a panic say, keeps a sweep
-    /// from ending well, and counts as L2.
-    fn found(&mut self, witness: Witness) -> Property {
-        self.causes.add(witness.case, witness.found.clone());
-        let id = witness.found.failure.property();
-        let at = SEARCHED.iter().position(|property| property.id() == id);
-        let at = at.unwrap_or(SEARCHED.len() - 1);
-        let shortest = &mut self.fails[at];
+    /// Keeps the shortest witness of each property, and counts the cause if the setup has not shown
+    /// that property before.
+    fn found(&mut self, witness: Witness, is_new: bool) {
+        if is_new {
+            self.causes.add(witness.case, witness.found.clone());
+        }
+        let property = witness.property();
+        let place = SEARCHED.into_iter().zip(&mut self.fails);
+        let Some((_, shortest)) = place.into_iter().find(|(other, _)| *other == property) else {
+            return;
+        };
         if shortest.as_ref().is_none_or(|known| witness.choices() < known.choices()) {
             *shortest = Some(Box::new(witness));
         }
-        SEARCHED[at]
     }
 
     fn cell(&mut self, property: Property) -> Cell {
