@@ -84,7 +84,8 @@ pub(crate) fn run(options: &Options, output: &Output) -> io::Result<Exit> {
         return Ok(exit);
     }
     match (step, &replayed) {
-        (Some(step), _) => around.print(&trace, step, &mut out)?,
+        (Some(step), _) if !around.label.is_empty() => around.print(&trace, step, &mut out)?,
+        (Some(step), _) => writeln!(out, "it does not come to choice {}", step + 1)?,
         (None, Ok(replayed)) => writeln!(out, "{}", replayed.timeline)?,
         (None, Err(_)) => {}
     }
@@ -240,8 +241,8 @@ pub(crate) struct Drawn {
     pub(crate) words: String,
 }
 
-/// Saves what a search has found, or says on standard error why not. A finding that live processes do not repeat is a bug in the lab, unless it is just
-/// that they do not repeat.
+/// Saves what a search has found, or says on standard error why not. A finding that live processes do
+/// not repeat is a bug in the lab, unless it is just that they do not repeat.
 pub(crate) fn save(
     dir: &Path,
     case: Case,

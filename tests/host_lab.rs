@@ -242,6 +242,13 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
     let expected = "not the run that was saved: \
         choice 4 did `lock 5` when it was saved, and does `lock 4`";
     assert_eq!((code, lines), (Some(6), vec![expected.to_owned()]));
+    // It ends before the step that is asked for.
+    let early =
+        file_in(&scratch, "a-short-run.toml", &text.replacen("\"step 10 |", "\"step 99 |", 1));
+    let last = text.matches(" |").count().to_string();
+    let (code, lines) = lab(&["replay", &early, "--step", &last]);
+    let nothing = format!("it does not come to choice {last}");
+    assert_eq!((code, &lines[0], lines.len()), (Some(6), &nothing, 2), "{lines:#?}");
     let odd = file_in(&scratch, "no-run.toml", "version = 1\n");
     let many = text.replacen(" sweeps=1", " sweeps=4000000000", 1);
     let many = file_in(&scratch, "many-sweeps.toml", &many);
@@ -256,7 +263,7 @@ fn a_finding_is_saved_and_replays_to_the_same_end_step_by_step() {
     let choices = text.matches(" |").count();
     let expected = format!("{file} has {choices} choices, and no choice 999");
     assert_eq!(lab_errors(&["replay", file, "--step", "999"]), (Some(2), vec![expected]));
-    assert_eq!(names_in(scratch.path()).len(), 5, "nothing else is in it");
+    assert_eq!(names_in(scratch.path()).len(), 6, "nothing else is in it");
 }
 
 /// To make it anew: `cargo lab replay regressions/s1-pid-plain-idle-1-1-0-1.toml --svg docs/pid.svg`.
