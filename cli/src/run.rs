@@ -8,7 +8,8 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use clap::Args;
-use mortmain::{BackgroundSweep, Claim, Closed, ErrorKind, Namespace, Unclaimed};
+use mortmain::sys::Name;
+use mortmain::{BackgroundSweep, Claim, Closed, ErrorKind, Namespace, Prefix, Unclaimed};
 
 use crate::exit::{Exit, Failure, RUN_TABLE};
 use crate::job::{Job, Listener};
@@ -149,9 +150,11 @@ impl Options {
     fn tell(&self, sweep: BackgroundSweep, own: Option<&OsStr>) {
         match sweep.wait_at_most(self.budget) {
             Ok(Some(mut report)) if self.verbose => {
-                // That it was in use is no news.
-                let own = own.map(OsStr::as_bytes);
-                report.entries.retain(|entry| Some(entry.name.bytes()) != own);
+                // That it was in use is no news, nor that it was being removed.
+                if let Some(own) = own {
+                    let (prefix, own) = (&self.place.prefix, own.as_bytes());
+                    report.entries.retain(|entry| !is_same(prefix, entry.name.bytes(), own));
+                }
                 report.to_string().lines().for_each(note);
             }
             Ok(Some(report)) if report.removed() > 0 && !self.quiet => {
@@ -168,6 +171,13 @@ impl Options {
             Err(_) => {}
         }
     }
+}
+
+/// Whether two names of a prefix are of the same claim, wherever it stands in its life.
+fn is_same(prefix: &str, one: &[u8], other: &[u8]) -> bool {
+    let prefix = Prefix::new(prefix);
+    let random = |name: &[u8]| Some(prefix.as_ref()?.parse(&Name::new(name)?)?.random);
+    random(one).is_some_and(|one| random(other) == Some(one))
 }
 
 /// Closes a claim, or leaves it to the sweeps; answers what there is to tell.
@@ -191,6 +201,29 @@ fn close(claim: Claim) -> Option<String> {
                 Err(failed) => failed.error.to_string(),
             };
             Some(left)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sweep may meet the own claim while it is being removed.
+    #[test]
+    fn a_claim_is_the_same_wherever_it_stands_in_its_life() {
+        let is_own = |name: &[u8]| is_same("p", name, b"p-abcdefghij27");
+        assert!(is_own(b"p-abcdefghij27"));
+        assert!(is_own(b".p-abcdefghij27.dead-aaaaaaaaaaa2"));
+        assert!(is_own(b".p-abcdefghij27.new"));
+        for other in [
+            &b"p-abcdefghij26"[..],
+            b".p-abcdefghij26.dead-aaaaaaaaaaa2",
+            b"p-abcdefghij27.dead-aaaaaaaaaaa2",
+            b"q-abcdefghij27",
+            b"p",
+        ] {
+            assert!(!is_own(other), "{}", other.escape_ascii());
         }
     }
 }
