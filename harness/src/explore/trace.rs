@@ -23,7 +23,7 @@ use std::fmt::{self, Write as _};
 use mortmain::sys::{Errno, Pid};
 
 use super::gate::{Case, Without};
-use super::machine::Choice;
+use super::machine::{Choice, Failure};
 use super::replay::{ReplayError, Replayed, replay_watched};
 use super::{Counterexample, Subject};
 use crate::judge::{Judged, Property};
@@ -143,6 +143,10 @@ impl Trace {
         let is = ends_with(&replayed);
         if is != self.says {
             return Err(Differs::Ends { was: self.says.clone(), is });
+        }
+        let is = replayed.failure.as_ref().map_or("nothing", Failure::property);
+        if is != self.found {
+            return Err(Differs::Ends { was: self.found.clone(), is: is.into() });
         }
         Ok(replayed)
     }
@@ -406,6 +410,10 @@ mod tests {
         other.case.without = Without::Nothing;
         let differs = other.replay(&mut |_, _, _| {}).expect_err("it holds with the rule");
         assert!(!differs.to_string().is_empty());
+        let mut other = trace.clone();
+        other.found = "L1".into();
+        let differs = other.replay(&mut |_, _, _| {}).expect_err("it is another property");
+        assert_eq!(differs, Differs::Ends { was: "L1".into(), is: "S1".into() });
         let mut other = trace;
         other.choices[3].0 = Choice::Step(Pid(77));
         let differs = other.replay(&mut |_, _, _| {}).expect_err("there is no such process");
