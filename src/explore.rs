@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use mortmain_harness::explore::{
-    Bounds, Case, Counts, Subject, Verdict, Without, exhaust_watched, explain,
+    Bounds, Case, Counts, FOR_EVER, Subject, Verdict, Without, exhaust_watched, explain,
 };
 use mortmain_harness::judge::{Judged, Property};
 use mortmain_harness::simulated::subject::{Manner, Then};
@@ -261,7 +261,9 @@ pub(crate) fn describe(case: &Case) -> String {
     if case.waits > 0 {
         what += &format!(", {} of a day", several(case.waits.into(), "wait"));
     }
-    if case.failures > 0 {
+    if case.failures == FOR_EVER {
+        what += ", any number of failing calls";
+    } else if case.failures > 0 {
         what += &format!(", {}", several(case.failures.into(), "failing call"));
     }
     if let Some((id, _)) = Without::RULES.iter().find(|(_, rule)| *rule == case.without) {

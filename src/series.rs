@@ -104,7 +104,9 @@ fn run_all(
         let drawn = Drawn { stem: format!("-series-{seed}-{}", at + 1), words };
         saved.push(replay::save(work.save, group.case, &group.shortest, Some(&drawn))?);
     }
-    let exit = saved.iter().fold(exit, |exit, saved| exit.and(saved.exit));
+    // What live processes do not repeat is a bug in the lab, whatever else was found.
+    let broken = saved.iter().any(|saved| saved.exit == Exit::Internal);
+    let exit = if broken { Exit::Internal } else { exit };
     let mut out = output.stdout();
     if output.json() {
         for ((cause, group), saved) in causes.iter().zip(&saved) {

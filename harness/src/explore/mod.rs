@@ -37,7 +37,7 @@ pub use self::gate::{Case, Without};
 pub use self::machine::{Choice, Failure};
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
 pub use self::sample::{SampleCounts, Sampled, Sampling, sample};
-pub use self::series::{SeriesCounts, Struck, series, series_case, series_causes};
+pub use self::series::{FOR_EVER, SeriesCounts, Struck, series, series_case, series_causes};
 pub use self::shrink::{Shrunk, shrink};
 pub use self::strategy::Strategy;
 pub use self::subjects::{Rejection, Subject};

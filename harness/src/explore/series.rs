@@ -28,8 +28,8 @@ use super::{Case, Setup};
 use crate::judge::Who;
 use crate::simulated::{Engine, Live};
 
-/// More failing calls than a process can make.
-const FOR_EVER: u32 = 1_000_000;
+/// More failing calls than all processes of a run can make: any number.
+pub const FOR_EVER: u32 = 1_000_000;
 
 /// The errors: of the disk, of the process's own limits, of permissions, and one that nobody expects.
 const ERRNOS: [Errno; 6] =
