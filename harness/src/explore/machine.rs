@@ -395,7 +395,7 @@ impl<'s, E: Engine> Machine<'s, E> {
             Effect::Answer(response) => {
                 // It may have killed itself.
                 if state.world.lives(pid) {
-                    self.answer(state, pid, &response)?;
+                    self.answer(state, pid, response)?;
                 }
             }
             Effect::Born { child } => {
@@ -410,8 +410,8 @@ impl<'s, E: Engine> Machine<'s, E> {
                 let second = self.engine.double(process)?;
                 state.put(child, second);
                 self.tell(Who::new(&state.world, child), EventKind::Born, || "starts".into());
-                self.answer(state, child, &Response::Forked(Ok(None)))?;
-                self.answer(state, pid, &Response::Forked(Ok(Some(child))))?;
+                self.answer(state, child, Response::Forked(Ok(None)))?;
+                self.answer(state, pid, Response::Forked(Ok(Some(child))))?;
             }
             Effect::Image(program) => {
                 self.enter(state, pid, Origin::Program(program))?;
@@ -449,14 +449,14 @@ impl<'s, E: Engine> Machine<'s, E> {
         self.tell_step(who, &request, &effect, Some(&how));
         self.bury(state);
         self.judge_step(state, who, || request.to_string())?;
-        self.answer(state, pid, &response)
+        self.answer(state, pid, response)
     }
 
     fn answer(
         &mut self,
         state: &mut State<E::Process>,
         pid: Pid,
-        response: &Response,
+        response: Response,
     ) -> Result<(), Failure> {
         let process = state.process(pid).expect("only processes that live are answered");
         self.engine.answer(process, response)?;
@@ -486,7 +486,7 @@ impl<'s, E: Engine> Machine<'s, E> {
                 unreachable!("what concerns nobody else is answered at once");
             };
             let process = state.process(pid).expect("it is still there");
-            self.engine.answer(process, &response)?;
+            self.engine.answer(process, response)?;
         }
     }
 

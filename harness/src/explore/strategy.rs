@@ -158,19 +158,13 @@ impl Scheduler {
         self.moments(strike as u32, lengths)
     }
 
-    fn one_of(&mut self, choices: &[Choice]) -> Option<Choice> {
-        let at = self.below(choices.len() as u64);
-        choices.get(at as usize).copied()
-    }
-
-    /// The next choice, of those that are possible.
+    /// The next choice, of those that are possible, steps first.
     pub(super) fn next(&mut self, choices: &[Choice]) -> Choice {
         let at = self.at;
         self.at += 1;
-        let those = |wanted: fn(&Choice) -> bool| -> Vec<Choice> {
-            choices.iter().copied().filter(wanted).collect()
-        };
-        let steps = those(|choice| matches!(choice, Choice::Step(_)));
+        // They stand before everything else.
+        let steps = choices.iter().take_while(|choice| matches!(choice, Choice::Step(_))).count();
+        let steps = &choices[..steps];
         if steps.is_empty() || self.moments.end.is_some_and(|end| end <= at) {
             return Choice::Recover;
         }
@@ -178,12 +172,14 @@ impl Scheduler {
             if self.moments.faults[fault].first().is_none_or(|moment| *moment > at) {
                 continue;
             }
-            if let Some(choice) = self.one_of(&those(is_one)) {
+            let those = || choices.iter().filter(|choice| is_one(choice));
+            let nth = self.below(those().count() as u64);
+            if let Some(choice) = those().nth(nth as usize) {
                 self.moments.faults[fault].remove(0);
-                return choice;
+                return *choice;
             }
         }
-        let pid = self.next_process(at, &steps);
+        let pid = self.next_process(at, steps);
         self.last = Some(pid);
         Choice::Step(pid)
     }
@@ -203,8 +199,9 @@ impl Scheduler {
     }
 
     fn anybody(&mut self, steps: &[Choice]) -> Pid {
-        match self.one_of(steps) {
-            Some(Choice::Step(pid)) => pid,
+        let at = self.below(steps.len() as u64);
+        match steps.get(at as usize) {
+            Some(Choice::Step(pid)) => *pid,
             _ => unreachable!("there are steps, and nothing else among them"),
         }
     }

@@ -25,7 +25,7 @@ pub trait Engine {
     /// # Errors
     /// When it turns out that a process does not do the same after the same
     /// answers.
-    fn answer(&mut self, process: &mut Self::Process, response: &Response) -> Result<(), Diverged>;
+    fn answer(&mut self, process: &mut Self::Process, response: Response) -> Result<(), Diverged>;
 
     /// A second process that has lived through the same.
     ///

@@ -49,16 +49,16 @@ impl Engine for Live<'_> {
         u32::try_from(process.answers.len()).unwrap_or(u32::MAX)
     }
 
-    fn answer(&mut self, process: &mut LiveProcess, response: &Response) -> Result<(), Diverged> {
-        process.answers.push(response.clone());
-        process.request = Arc::new(request_of(process.task.resume(response)));
+    fn answer(&mut self, process: &mut LiveProcess, response: Response) -> Result<(), Diverged> {
+        process.request = Arc::new(request_of(process.task.resume(&response)));
+        process.answers.push(response);
         Ok(())
     }
 
     fn double(&mut self, process: &LiveProcess) -> Result<LiveProcess, Diverged> {
         let mut second = self.begin(process.origin.clone());
         for response in &process.answers {
-            self.answer(&mut second, response)?;
+            self.answer(&mut second, response.clone())?;
         }
         if second.request == process.request {
             return Ok(second);

@@ -242,14 +242,14 @@ impl Engine for Trie<'_> {
         self.node(*process).depth
     }
 
-    fn answer(&mut self, process: &mut NodeId, response: &Response) -> Result<(), Diverged> {
+    fn answer(&mut self, process: &mut NodeId, response: Response) -> Result<(), Diverged> {
         let node = self.node(*process);
-        if let Some((_, after)) = node.after.iter().find(|(known, _)| **known == *response) {
+        if let Some((_, after)) = node.after.iter().find(|(known, _)| **known == response) {
             *process = *after;
             return Ok(());
         }
         let (before, origin, depth) = (*process, node.origin, node.depth + 1);
-        let (task, request) = self.learn(before, response)?;
+        let (task, request) = self.learn(before, &response)?;
         let result = self.result_at(before);
         let met = self.results.as_ref().zip(result).and_then(|(met, result)| met.get(&result));
         let id = match met.copied() {
@@ -276,7 +276,7 @@ impl Engine for Trie<'_> {
                 id
             }
         };
-        self.nodes[before.0 as usize].after.push((Arc::new(response.clone()), id));
+        self.nodes[before.0 as usize].after.push((Arc::new(response), id));
         *process = id;
         Ok(())
     }
