@@ -93,7 +93,8 @@ impl Options {
         };
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.map_or_else(cores, usize::from);
-        Sampling { strategy, seed: self.seed.unwrap_or(SEED), iterations, threads }
+        let seed = self.seed.unwrap_or(SEED);
+        Sampling { strategy, seed, iterations, threads, early_ends: true }
     }
 }
 

@@ -314,7 +314,7 @@ fn whatever_fails_is_explained_by_the_rule_that_is_missing() {
 /// A run that was drawn, made short; `None` where nothing was found.
 fn shortened(case: &Case, strategy: Strategy, seed: u64) -> Option<Shrunk> {
     let setup = case.setup();
-    let sampling = Sampling { strategy, seed, iterations: 0..2_000, threads: 2 };
+    let sampling = Sampling { strategy, seed, iterations: 0..2_000, threads: 2, early_ends: true };
     let (Sampled::Found { found, .. }, _) = sample(&setup, &sampling, &mut |_| true) else {
         return None;
     };
@@ -361,7 +361,8 @@ fn a_fault_that_does_nothing_is_left_out() {
     let strategy = Strategy::Pct { depth: 3 };
     let mut left_out = 0;
     for seed in 1..=4 {
-        let sampling = Sampling { strategy, seed, iterations: 0..1_000, threads: 2 };
+        let sampling =
+            Sampling { strategy, seed, iterations: 0..1_000, threads: 2, early_ends: true };
         let (Sampled::Found { found, .. }, _) = sample(&setup, &sampling, &mut |_| true) else {
             panic!("seed {seed} draws nothing");
         };

@@ -24,7 +24,8 @@ fn sampled(
     iterations: u64,
     threads: usize,
 ) -> (Sampled, SampleCounts) {
-    let sampling = Sampling { strategy, seed: 7, iterations: 0..iterations, threads };
+    let sampling =
+        Sampling { strategy, seed: 7, iterations: 0..iterations, threads, early_ends: true };
     sample(&case.setup(), &sampling, &mut |_| true)
 }
 
@@ -62,7 +63,8 @@ fn ten_thousand_schedules_by_precedence_repeat_on_two_threads_and_hold() {
 fn another_seed_draws_other_schedules() {
     for strategy in STRATEGIES {
         let of = |seed| {
-            let sampling = Sampling { strategy, seed, iterations: 0..50, threads: 1 };
+            let sampling =
+                Sampling { strategy, seed, iterations: 0..50, threads: 1, early_ends: true };
             sample(&Case::SMALL.setup(), &sampling, &mut |_| true).1.digest
         };
         assert_ne!(of(1), of(2), "{strategy:?}");
@@ -76,8 +78,13 @@ fn one_iteration_is_the_same_alone() {
         let (Sampled::Found { iteration, found }, _) = sampled(case, strategy, 20_000, 2) else {
             panic!("{strategy:?} finds nothing");
         };
-        let alone =
-            Sampling { strategy, seed: 7, iterations: iteration..iteration + 1, threads: 1 };
+        let alone = Sampling {
+            strategy,
+            seed: 7,
+            iterations: iteration..iteration + 1,
+            threads: 1,
+            early_ends: true,
+        };
         let (again, counts) = sample(&case.setup(), &alone, &mut |_| true);
         assert_eq!(again, Sampled::Found { iteration, found });
         assert_eq!(counts.runs, 1);
@@ -86,8 +93,13 @@ fn one_iteration_is_the_same_alone() {
 
 #[test]
 fn whoever_watches_can_end_it() {
-    let sampling =
-        Sampling { strategy: Strategy::Sticky, seed: 7, iterations: 0..u64::MAX, threads: 2 };
+    let sampling = Sampling {
+        strategy: Strategy::Sticky,
+        seed: 7,
+        iterations: 0..u64::MAX,
+        threads: 2,
+        early_ends: true,
+    };
     let (end, counts) = sample(&Case::SMALL.setup(), &sampling, &mut |counts| counts.runs < 200);
     assert_eq!(end, Sampled::Ended);
     assert!((200..10_000).contains(&counts.runs), "{counts}");

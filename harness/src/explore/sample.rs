@@ -42,6 +42,9 @@ pub struct Sampling {
     pub iterations: Range<u64>,
     /// How many threads share the work; at least one works.
     pub threads: usize,
+    /// Whether half of the runs end at some moment, as the strategies have it; otherwise each goes on
+    /// for as long as anybody does.
+    pub early_ends: bool,
 }
 
 /// What was done.
@@ -235,7 +238,11 @@ impl Work<'_> {
                 return None;
             }
             let of = (self.sampling.seed, iteration);
-            let scheduler = Scheduler::new(self.budget, self.sampling.strategy, of, self.lengths);
+            let strategy = self.sampling.strategy;
+            let mut scheduler = Scheduler::new(self.budget, strategy, of, self.lengths);
+            if !self.sampling.early_ends {
+                scheduler = scheduler.without_an_end();
+            }
             let run = run(self.setup, scheduler);
             counts = counts.then(&run.counts);
             if let Some(failure) = run.failure {
