@@ -152,7 +152,7 @@ impl Stage {
     fn spawn(&mut self, pid: Pid, dir: Handle, lock: Handle) -> Answer<Pid> {
         let plan = plan(dir, lock, |call| self.call(pid, call))?;
         let command = Command { program: PROGRAM, uses: Vec::new() };
-        let request = Request::Spawn { command, plan: plan.clone() };
+        let request = Request::Spawn { command, plan: plan.clone().into() };
         let child = match self.world.exec(pid, &request) {
             Effect::Born { child } => child,
             Effect::Answer(Response::Spawned(answer)) => return answer,

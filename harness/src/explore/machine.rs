@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mortmain::sys::{Call, Errno, Pid};
+use mortmain::sys::{Call, ChildPlan, Errno, Pid};
 use mortmain_subjects::Beyond;
 
 use super::{Setup, WAIT_SECONDS};
@@ -245,20 +245,20 @@ impl<'s, E: Engine> Machine<'s, E> {
     pub(super) fn choices(&self, state: &State<E::Process>, choices: &mut Vec<Choice>) {
         choices.clear();
         for (pid, process) in &state.processes {
-            if state.world.enabled(*pid, &self.engine.request(process)) {
+            if state.world.enabled(*pid, self.engine.request(process)) {
                 choices.push(Choice::Step(*pid));
             }
         }
         if state.failures_left > 0 {
             for (pid, process) in &state.processes {
                 let request = self.engine.request(process);
-                if !state.world.enabled(*pid, &request) {
+                if !state.world.enabled(*pid, request) {
                     continue;
                 }
                 for errno in self.setup.errnos.iter().copied() {
                     let fail = |done| Choice::Fail { pid: *pid, errno, done };
-                    choices.extend(can_fail(&request).then(|| fail(false)));
-                    choices.extend(can_fail_done(&request).then(|| fail(true)));
+                    choices.extend(can_fail(request).then(|| fail(false)));
+                    choices.extend(can_fail_done(request).then(|| fail(true)));
                 }
             }
         }
@@ -301,7 +301,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         let process = state.processes.iter().find(|(other, _)| *other == pid);
         process.is_some_and(|(_, process)| {
             let request = self.engine.request(process);
-            if done { can_fail_done(&request) } else { can_fail(&request) }
+            if done { can_fail_done(request) } else { can_fail(request) }
         })
     }
 
@@ -387,10 +387,11 @@ impl<'s, E: Engine> Machine<'s, E> {
 
     fn step(&mut self, state: &mut State<E::Process>, pid: Pid) -> Result<(), Failure> {
         let process = state.process(pid).expect("only processes that live are chosen");
-        let request = self.engine.request(process);
+        let request = self.engine.request(process).clone();
         let who = Who::new(&state.world, pid);
         let effect = state.world.exec(pid, &request);
         self.tell_step(who, &request, &effect, None);
+        let ended = matches!(effect, Effect::Ended);
         match effect {
             Effect::Answer(response) => {
                 // It may have killed itself.
@@ -402,7 +403,8 @@ impl<'s, E: Engine> Machine<'s, E> {
                 let Request::Spawn { command, plan } = &*request else {
                     unreachable!("only a spawn has a child that it waits for");
                 };
-                let origin = Origin::Child { command: command.clone(), plan: plan.clone() };
+                let (command, plan) = (command.clone(), ChildPlan::clone(plan));
+                let origin = Origin::Child { command, plan };
                 self.start(state, child, origin)?;
             }
             Effect::Forked { child } => {
@@ -419,7 +421,9 @@ impl<'s, E: Engine> Machine<'s, E> {
             Effect::Ended => {}
         }
         // The step may have ended its own process, or others.
-        self.bury(state);
+        if ended || matches!(&*request, Request::Call(Call::KillGroup { .. })) {
+            self.bury(state);
+        }
         self.judge_step(state, who, || request.to_string())
     }
 
@@ -432,7 +436,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         done: bool,
     ) -> Result<(), Failure> {
         let process = state.process(pid).expect("only processes that live are chosen");
-        let request = self.engine.request(process);
+        let request = self.engine.request(process).clone();
         let who = Who::new(&state.world, pid);
         let response = match &*request {
             Request::Child(ChildCall::Identity) => Response::Identity(Err(errno)),
@@ -469,7 +473,7 @@ impl<'s, E: Engine> Machine<'s, E> {
     fn settle(&mut self, state: &mut State<E::Process>, pid: Pid) -> Result<(), Failure> {
         loop {
             let process = state.process(pid).expect("it has just been answered");
-            let request = self.engine.request(process);
+            let request = self.engine.request(process).clone();
             let calls = self.engine.requests(process);
             self.check(&state.world, pid, &request, calls)?;
             // What can fail needs a moment of its own.
@@ -513,7 +517,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         let last = self.setup.last_process();
         self.start(state, last, Origin::Program(self.setup.last))?;
         while let Some(process) = state.process(last) {
-            let request = self.engine.request(process);
+            let request = self.engine.request(process).clone();
             if !state.world.enabled(last, &request) {
                 let who = Who::new(&state.world, last);
                 return Err(Violation::Blocked { who, step: request.to_string() }.into());

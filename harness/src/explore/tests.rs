@@ -36,7 +36,7 @@ fn check_private_steps(setup: &Setup) -> u64 {
     while let Some(state) = waiting.pop() {
         machine.choices(&state, &mut choices);
         for (pid, process) in &state.processes {
-            let request = machine.engine.request(process);
+            let request = machine.engine.request(process).clone();
             if !state.world.is_private(*pid, &request) {
                 continue;
             }

@@ -15,7 +15,7 @@ pub trait Engine {
     fn begin(&mut self, origin: Origin) -> Self::Process;
 
     /// What a process asks for.
-    fn request(&self, process: &Self::Process) -> Arc<Request>;
+    fn request<'p>(&'p self, process: &'p Self::Process) -> &'p Arc<Request>;
 
     /// How many requests it has made since its program began.
     fn requests(&self, process: &Self::Process) -> u32;

@@ -120,7 +120,7 @@ impl Kernel for WorldKernel {
     }
 
     fn spawn(&self, command: &mut Command, plan: &ChildPlan) -> Answer<Pid> {
-        answer!(Request::Spawn { command: command.clone(), plan: plan.clone() }, Spawned)
+        answer!(Request::Spawn { command: command.clone(), plan: plan.clone().into() }, Spawned)
     }
 
     fn aside<T: Hash>(&self, part: impl FnOnce(&Self) -> T) -> T {

@@ -10,6 +10,9 @@ use super::programs::{Origin, Programs, request_of};
 use crate::raw::coroutine::Task;
 use crate::world::request::{Request, Response};
 
+/// So many calls most processes make at most.
+const CALLS: usize = 64;
+
 /// The engine.
 #[derive(Debug)]
 pub struct Live<'p> {
@@ -38,11 +41,12 @@ impl Engine for Live<'_> {
 
     fn begin(&mut self, origin: Origin) -> LiveProcess {
         let (task, request) = self.programs.start(&origin);
-        LiveProcess { origin, answers: Vec::new(), request: Arc::new(request), task }
+        let answers = Vec::with_capacity(CALLS);
+        LiveProcess { origin, answers, request: Arc::new(request), task }
     }
 
-    fn request(&self, process: &LiveProcess) -> Arc<Request> {
-        process.request.clone()
+    fn request<'p>(&'p self, process: &'p LiveProcess) -> &'p Arc<Request> {
+        &process.request
     }
 
     fn requests(&self, process: &LiveProcess) -> u32 {

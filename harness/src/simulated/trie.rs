@@ -234,8 +234,8 @@ impl Engine for Trie<'_> {
         id
     }
 
-    fn request(&self, process: &NodeId) -> Arc<Request> {
-        self.node(*process).request.clone()
+    fn request<'p>(&'p self, process: &'p NodeId) -> &'p Arc<Request> {
+        &self.node(*process).request
     }
 
     fn requests(&self, process: &NodeId) -> u32 {

@@ -58,8 +58,8 @@ pub enum Request {
     Spawn {
         /// What is started.
         command: Command,
-        /// What the child is told.
-        plan: ChildPlan,
+        /// What the child is told; in a box, since every request is as large as the largest.
+        plan: Box<ChildPlan>,
     },
     /// A call between fork and exec.
     Child(ChildCall),

@@ -458,7 +458,7 @@ fn what_a_user_wrote_must_stay() {
 fn a_spawn_is_a_fork_and_a_report() {
     let spawn = || Request::Spawn {
         command: Command { program: PROGRAM, uses: Vec::new() },
-        plan: ChildPlan {
+        plan: Box::new(ChildPlan {
             commands: Handle(3),
             id_name: IdName::new(0),
             lock: Handle(4),
@@ -466,7 +466,7 @@ fn a_spawn_is_a_fork_and_a_report() {
             uid: 0,
             gid: 0,
             cookie: Box::default(),
-        },
+        }),
     };
     let born = |world: &mut World| match world.exec(ONE, &spawn()) {
         Effect::Born { child } => child,
