@@ -72,6 +72,7 @@ fn an_owner_that_nobody_ever_reaps_has_ended() {
         let script = format!("exec 3<&0; {LAB} actor <&3 & exit");
         shell.args(["-c", &script]);
         let owned = ground.owned_by(Actor::start_by(shell));
+        hold(&owned.actor.pid().to_string()).gone(soon()).expect("the shell ends");
         let owner = recorded(&owned.claim);
         kill(&hold(&owner.to_string()));
         let info = process(owner).unwrap().expect("nobody reaped it");
