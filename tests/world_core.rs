@@ -18,7 +18,7 @@ use mortmain_harness::explore::{
 use mortmain_harness::judge::{Judged, Property, Violation};
 use mortmain_harness::simulated::subject::{self, Manner, Then};
 use mortmain_harness::simulated::{Programs, WorldKernel};
-use mortmain_harness::world::{Reaping, Rules};
+use mortmain_harness::world::Reaping;
 use mortmain_subjects::Mortmain;
 
 #[global_allocator]
@@ -227,20 +227,7 @@ fn alone(program: impl Fn(&WorldKernel) -> i32 + Clone + Send + Sync + 'static) 
     let mut programs = Programs::default();
     let program = programs.add("program", program);
     let sweep = programs.add("sweep", subject::sweep::<Mortmain, _>);
-    Setup {
-        rules: Rules::default(),
-        programs,
-        starts: vec![program],
-        last: sweep,
-        kills: 0,
-        failures: 0,
-        waits: 0,
-        rest_seconds: 0,
-        judged: Judged::All,
-        errnos: Vec::new(),
-        merge: false,
-        calls_max: 100,
-    }
+    Setup { calls_max: 100, ..Setup::undisturbed(programs, vec![program], sweep) }
 }
 
 #[track_caller]

@@ -13,9 +13,8 @@ use mortmain::protocol::LockFile;
 use mortmain::sys::{Errno, Kernel, KernelExt, Name, Pid};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{Bounds, Choice, Counterexample, Failure, Setup, Verdict, exhaust};
-use mortmain_harness::judge::Judged;
 use mortmain_harness::simulated::{Programs, WorldKernel};
-use mortmain_harness::world::{Rules, World};
+use mortmain_harness::world::World;
 
 use crate::blind::{Blind, Without};
 
@@ -106,18 +105,12 @@ fn setup(manners: [Manner; 3], [kills, failures]: [u32; 2], without: Without) ->
     });
     let last = programs.add("last", last);
     Setup {
-        rules: Rules::default(),
-        programs,
-        starts: starts.into(),
-        last,
         kills,
         failures,
         errnos: vec![Errno::EIO],
         merge: true,
         calls_max: 1_000,
-        judged: Judged::All,
-        waits: 0,
-        rest_seconds: 0,
+        ..Setup::undisturbed(programs, starts.into(), last)
     }
 }
 

@@ -12,9 +12,8 @@ use mortmain::protocol::Sandbox;
 use mortmain::sys::{Errno, KernelExt, Name};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{Bounds, Counterexample, Failure, Setup, Verdict, exhaust};
-use mortmain_harness::judge::Judged;
 use mortmain_harness::simulated::{Programs, WorldKernel};
-use mortmain_harness::world::{Rules, World};
+use mortmain_harness::world::World;
 
 use crate::blind::{Blind, Without};
 
@@ -71,18 +70,12 @@ fn setup(suites: usize, [kills, failures]: [u32; 2], without: Without) -> Setup 
         0
     });
     Setup {
-        rules: Rules::default(),
-        programs,
-        starts: vec![suite; suites],
-        last,
         kills,
         failures,
         errnos: vec![Errno::EIO],
         merge: true,
         calls_max: 1_000,
-        judged: Judged::All,
-        waits: 0,
-        rest_seconds: 0,
+        ..Setup::undisturbed(programs, vec![suite; suites], last)
     }
 }
 

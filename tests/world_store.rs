@@ -10,10 +10,9 @@ use mortmain::protocol::StoreFile;
 use mortmain::sys::{Answer, Call, ChildPlan, Kernel, KernelExt, Name, Pid, Reply};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{Bounds, Exploration, Setup, Verdict, exhaust};
-use mortmain_harness::judge::Judged;
 use mortmain_harness::simulated::{Programs, WorldKernel};
+use mortmain_harness::world::World;
 use mortmain_harness::world::request::Command;
-use mortmain_harness::world::{Rules, World};
 
 #[global_allocator]
 static ALLOCATOR: ArenaAllocator = ArenaAllocator;
@@ -92,18 +91,10 @@ fn setup(keeps_leftovers: bool) -> Setup {
         0
     });
     Setup {
-        rules: Rules::default(),
-        programs,
-        starts: vec![writer, writer, reader],
-        last,
         kills: 2,
-        failures: 0,
-        errnos: Vec::new(),
         merge: true,
         calls_max: 1_000,
-        judged: Judged::All,
-        waits: 0,
-        rest_seconds: 0,
+        ..Setup::undisturbed(programs, vec![writer, writer, reader], last)
     }
 }
 

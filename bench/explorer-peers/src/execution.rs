@@ -9,7 +9,7 @@ use mortmain_harness::world::request::{Command, Request, Response};
 use mortmain_harness::world::{Effect, Fingerprint, Rules, World};
 use mortmain_subjects::{Beyond, System};
 
-use crate::work::{Work, exit};
+use crate::work::Work;
 
 /// Where an explorer may go on with another thread.
 pub trait Point: Send + Sync + 'static {
@@ -190,7 +190,7 @@ impl Process {
 
     /// Ends.
     pub fn exit(&self, status: i32) {
-        self.ask(&exit(status));
+        self.ask(&Request::Exit { status });
         self.over.store(true, Ordering::Relaxed);
     }
 

@@ -1,11 +1,9 @@
 //! What is run: programs over a design, once for our explorers and once for threads.
 
 use mortmain_harness::explore::Setup;
-use mortmain_harness::judge::Judged;
 use mortmain_harness::simulated::Programs;
 use mortmain_harness::simulated::subject::{self, Then};
-use mortmain_harness::world::request::Request;
-use mortmain_harness::world::{Rules, World};
+use mortmain_harness::world::World;
 use mortmain_subjects::{Design, LockFile, Mortmain, OwnerPid};
 
 use crate::execution::Process;
@@ -54,21 +52,8 @@ fn setup<D: Design>(kills: u32) -> Setup {
     let owner =
         programs.add("owner", |world| subject::owner::<D, _>(world, world, None, Then::Idle));
     let sweep = programs.add("sweep", subject::sweep::<D, _>);
-    Setup {
-        rules: Rules::default(),
-        programs,
-        starts: vec![owner, sweep],
-        last: sweep,
-        kills,
-        failures: 0,
-        waits: 0,
-        rest_seconds: 0,
-        judged: Judged::All,
-        errnos: Vec::new(),
-        // Every call is a point for the others, so it is one here.
-        merge: false,
-        calls_max: 2_000,
-    }
+    // Every call is a point for the others, so it is one here.
+    Setup { kills, ..Setup::undisturbed(programs, vec![owner, sweep], sweep) }
 }
 
 fn owner<D: Design>(process: &Process) {
@@ -85,9 +70,4 @@ fn owner<D: Design>(process: &Process) {
 
 fn sweep<D: Design>(process: &Process) {
     process.exit(subject::sweep::<D, _>(process));
-}
-
-/// What a process asks for when it ends.
-pub(crate) fn exit(status: i32) -> Request {
-    Request::Exit { status }
 }

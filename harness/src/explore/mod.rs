@@ -85,6 +85,25 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// These programs, with nothing that befalls them and every call as a step of its own.
+    #[must_use]
+    pub fn undisturbed(programs: Programs, starts: Vec<ProgramId>, last: ProgramId) -> Setup {
+        Setup {
+            rules: Rules::default(),
+            programs,
+            starts,
+            last,
+            kills: 0,
+            failures: 0,
+            waits: 0,
+            rest_seconds: 0,
+            judged: Judged::All,
+            errnos: Vec::new(),
+            merge: false,
+            calls_max: 2_000,
+        }
+    }
+
     fn pid(place: usize) -> Pid {
         let place = i32::try_from(place).expect("few processes start");
         Pid(10 * (place + 1))
