@@ -106,41 +106,29 @@ fn all_orders(out: &mut impl Write, work: &Work, rounds: usize) -> Result<(), Bo
             SEARCHES
         }
     };
-    if orders <= ORDERS_MAX {
-        let took = in_turn(
-            [
-                &mine(true),
-                &mine(false),
-                &|| u64::from(peers::shuttle_all(work, None).executions > 0),
-                &|| u64::from(peers::loom_all(work, None).executions > 0),
-            ],
-            rounds,
-        )?;
-        let [ours, whole, shuttle, loom] = took.map(Took::each);
-        for (name, each) in
-            [("ours", ours), ("ours, nothing merged", whole), ("shuttle", shuttle), ("loom", loom)]
-        {
-            writeln!(out, "  {name:<20} {:>9.3} ms   {:>6.0} times ours", each * 1e3, each / ours)?;
-        }
-        return Ok(());
-    }
-    // What they would take: each order has to be run, and some of them are.
+    // Too many of them are not run; what they would take is worked out from some.
+    let worked_out = orders > ORDERS_MAX;
+    let bound = |runs| worked_out.then_some(runs);
     let took = in_turn(
-        [&mine(true), &mine(false), &|| peers::shuttle_all(work, Some(RUNS)).executions, &|| {
-            peers::loom_all(work, Some(LOOM_RUNS)).executions
+        [&mine(true), &mine(false), &|| peers::shuttle_all(work, bound(RUNS)).executions, &|| {
+            peers::loom_all(work, bound(LOOM_RUNS)).executions
         }],
         rounds,
     )?;
-    let [ours, whole, shuttle, loom] = took.map(Took::each);
-    let all = orders as f64;
-    for (name, each, how) in [
-        ("ours", ours, ""),
-        ("ours, nothing merged", whole, ""),
-        ("shuttle", shuttle * all, " (worked out from some of them)"),
-        ("loom", loom * all, " (worked out from some of them)"),
+    let [ours, whole, shuttle, loom] = took;
+    let all = |took: Took| match worked_out {
+        true => took.each() * orders as f64,
+        false => took.cpu.as_secs_f64(),
+    };
+    let how = if worked_out { " (worked out from some of them)" } else { "" };
+    for (name, seconds, how) in [
+        ("ours", ours.each(), ""),
+        ("ours, nothing merged", whole.each(), ""),
+        ("shuttle", all(shuttle), how),
+        ("loom", all(loom), how),
     ] {
-        let times = each / ours;
-        writeln!(out, "  {name:<20} {:>9.3e} s    {times:>9.1e} times ours{how}", each)?;
+        let times = seconds / ours.each();
+        writeln!(out, "  {name:<20} {seconds:>9.1e} s    {times:>9.1e} times ours{how}")?;
     }
     Ok(())
 }
