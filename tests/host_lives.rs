@@ -5,8 +5,10 @@ mod lives;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
+use mortmain::sys::PathBytes;
 use mortmain_harness::actor::Actor;
 use mortmain_harness::actor::wire::{Disturbance, Order, SweepHow};
 use mortmain_harness::cell;
@@ -34,13 +36,21 @@ struct OnHost {
     begun: Vec<Begun>,
 }
 
-/// Has an actor killed before a call of an order, or lets it end it.
-fn break_off(order: impl FnOnce(Disturbance) -> Order, after: u32) {
+/// Has an actor killed before a call of an order, or when it has done it; answers whether it was in the
+/// middle.
+fn break_off(order: impl FnOnce(Disturbance) -> Order, after: u32) -> bool {
     let mut actor = Actor::start(LAB);
     actor.order(order(Disturbance::KillBefore(u64::from(after) + 1)));
-    // Whether it came so far, or has done it.
-    let _came = actor.hears("the end of it, or of the actor");
-    actor.kill();
+    if actor.hears("the end of it, or of the actor").is_ok() {
+        actor.kill();
+        return false;
+    }
+    assert!(actor.is_killed().expect("it has ended"), "it ended otherwise than by the kill");
+    true
+}
+
+fn bytes_of(path: &Path) -> PathBytes {
+    PathBytes::from(path.as_os_str().as_bytes())
 }
 
 impl Place for OnHost {
@@ -48,7 +58,7 @@ impl Place for OnHost {
         OnHost { root: scratch_root(), begun: Vec::new() }
     }
 
-    fn happen(&mut self, happens: &Happens) {
+    fn happen(&mut self, happens: &Happens) -> bool {
         let (prefix, root) = (PREFIX.to_owned(), self.root.clone());
         match *happens {
             Happens::Begins { commands, closes } => {
@@ -82,7 +92,7 @@ impl Place for OnHost {
                     tapped: true,
                     disturbed: Some(disturbed),
                 };
-                break_off(disturbed, after);
+                return break_off(disturbed, after);
             }
             Happens::Sweeps => {
                 Actor::start(LAB).sweep(PREFIX, &root);
@@ -90,19 +100,20 @@ impl Place for OnHost {
             Happens::SweeperIsKilled(after) => {
                 let how =
                     |disturbed| SweepHow { disturbed: Some(disturbed), ..SweepHow::default() };
-                break_off(|disturbed| Order::Sweep { prefix, root, how: how(disturbed) }, after);
+                let order = |disturbed| Order::Sweep { prefix, root, how: how(disturbed) };
+                return break_off(order, after);
             }
         }
+        false
     }
 
-    fn look(&self) -> (BTreeSet<usize>, usize) {
+    fn claims(&self) -> Vec<PathBytes> {
+        self.begun.iter().map(|begun| bytes_of(&begun.claim)).collect()
+    }
+
+    fn look(&self) -> BTreeSet<PathBytes> {
         let there = fs::read_dir(&self.root).expect("it is a directory");
-        let there: BTreeSet<PathBuf> =
-            there.map(|entry| entry.expect("it can be listed").path()).collect();
-        let claims = self.begun.iter().enumerate().filter(|(_, b)| there.contains(&b.claim));
-        let claims: BTreeSet<usize> = claims.map(|(at, _)| at).collect();
-        let others = there.len() - claims.len();
-        (claims, others)
+        there.map(|entry| bytes_of(&entry.expect("it can be listed").path())).collect()
     }
 }
 

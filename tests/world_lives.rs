@@ -172,7 +172,8 @@ impl<const CAREFUL: bool> Place for InWorld<CAREFUL> {
         }
     }
 
-    fn happen(&mut self, happens: &Happens) {
+    fn happen(&mut self, happens: &Happens) -> bool {
+        let mut broken_off = false;
         match *happens {
             Happens::Begins { commands, closes } => {
                 let pid = self.start(CAST.owners[usize::from(closes)][commands]);
@@ -196,6 +197,7 @@ impl<const CAREFUL: bool> Place for InWorld<CAREFUL> {
                 let [[program, ..], _] = CAST.owners;
                 let pid = self.start(program);
                 self.run_for(after);
+                broken_off = self.next().is_some();
                 self.kill(pid);
             }
             Happens::Sweeps => {
@@ -205,19 +207,21 @@ impl<const CAREFUL: bool> Place for InWorld<CAREFUL> {
             Happens::SweeperIsKilled(after) => {
                 let pid = self.sweep();
                 self.run_for(after);
+                broken_off = self.next().is_some();
                 self.kill(pid);
             }
         }
+        broken_off
     }
 
-    fn look(&self) -> (BTreeSet<usize>, usize) {
+    fn claims(&self) -> Vec<PathBytes> {
+        self.begun.iter().map(|begun| begun.claim.clone()).collect()
+    }
+
+    fn look(&self) -> BTreeSet<PathBytes> {
         let root = World::root_path();
         let tops = self.world.tree().into_iter().filter(|path| !path.0.contains(&b'/'));
-        let tops: BTreeSet<PathBytes> = tops.map(|name| root.join(&name.0)).collect();
-        let claims = self.begun.iter().enumerate().filter(|(_, begun)| tops.contains(&begun.claim));
-        let claims: BTreeSet<usize> = claims.map(|(at, _)| at).collect();
-        let others = tops.len() - claims.len();
-        (claims, others)
+        tops.map(|name| root.join(&name.0)).collect()
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use mortmain::sys::PathBytes;
 use mortmain_model::proof::{Answer, Proofs, Verdict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
@@ -153,11 +154,14 @@ pub(crate) trait Place {
     /// An empty root.
     fn fresh() -> Self;
 
-    /// Makes it happen.
-    fn happen(&mut self, happens: &Happens);
+    /// Makes it happen; answers whether a kill has broken something off.
+    fn happen(&mut self, happens: &Happens) -> bool;
 
-    /// What lies in the root: the owners' claims by the owners' numbers, and how many other things.
-    fn look(&self) -> (BTreeSet<usize>, usize);
+    /// Where the claims of all owners were made, in the order of their beginning.
+    fn claims(&self) -> Vec<PathBytes>;
+
+    /// What lies in the root.
+    fn look(&self) -> BTreeSet<PathBytes>;
 }
 
 /// What happened in lives that went as the model has it.
@@ -183,6 +187,11 @@ impl Seen {
             lives = Lives::apply(lives, happens);
         }
     }
+}
+
+thread_local! {
+    /// How many creators and sweepers were killed in the middle of what they did.
+    static BROKEN_OFF: RefCell<[u32; 2]> = const { RefCell::new([0, 0]) };
 }
 
 /// Draws so many lives with so many things in each, leads them in a place, and tells what there was, or
@@ -216,6 +225,8 @@ pub(crate) fn check<P: Place>(cases: u32, length: Range<usize>) {
             let kept: Vec<&str> = seen.kept.keys().map(String::as_str).collect();
             assert_eq!(kept, ["keep: l1, the lease: alive", "keep: l3, the commands: alive"]);
             assert!(seen.removed > 0, "{seen:?}");
+            let [creators, sweepers] = BROKEN_OFF.take();
+            assert!(creators > 0 && sweepers > 0, "{creators} and {sweepers} were broken off");
         }
     }
 }
@@ -232,12 +243,20 @@ impl<P: Place> StateMachineTest for Led<P> {
     }
 
     fn apply(mut place: P, _: &Lives, happens: Happens) -> P {
-        place.happen(&happens);
+        let broken_off = place.happen(&happens);
+        BROKEN_OFF.with_borrow_mut(|[creators, sweepers]| match happens {
+            Happens::CreatorIsKilled(_) => *creators += u32::from(broken_off),
+            Happens::SweeperIsKilled(_) => *sweepers += u32::from(broken_off),
+            _ => {}
+        });
         place
     }
 
     fn check_invariants(place: &P, lives: &Lives) {
-        let (claims, others) = place.look();
+        let mut others = place.look();
+        let claims = place.claims().into_iter().enumerate();
+        let claims: BTreeSet<usize> =
+            claims.filter(|(_, claim)| others.remove(claim)).map(|(at, _)| at).collect();
         for (at, owner) in lives.owners.iter().enumerate() {
             let verdict = owner.verdict();
             match (owner.stands, claims.contains(&at)) {
@@ -252,13 +271,13 @@ impl<P: Place> StateMachineTest for Led<P> {
             }
         }
         assert!(
-            others == 0
+            others.is_empty()
                 || lives.litter
                 || lives.owners.iter().any(|owner| {
                     // Half-removed, it has another name.
                     owner.stands && owner.may_go()
                 }),
-            "{others} things are left that belong to nobody: {lives:?}"
+            "{others:?} is left and belongs to nobody: {lives:?}"
         );
     }
 }
