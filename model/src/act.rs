@@ -6,7 +6,7 @@ use crate::proof::Answer;
 use crate::state::Name;
 
 /// Who acts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Actor {
     /// An owner.
     Owner(usize),
@@ -25,10 +25,12 @@ pub enum Actor {
 }
 
 /// What is done, with what came of it. `bool` says whether it could be done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Act {
     /// Makes the staging directory of this index, or the claim itself.
     Make(usize),
+    /// Lists the root.
+    List,
     /// Opens a directory by a name.
     Open(usize, Name),
     /// Asks for the lock of the directory.
@@ -37,6 +39,8 @@ pub enum Act {
     LockNothing,
     /// Compares the directory that it locked with the name.
     Compare(bool),
+    /// Gives the lock of a directory back.
+    GiveBack,
     /// Refuses to make a claim here.
     Refuse,
     /// Writes the owner's record.
@@ -47,6 +51,8 @@ pub enum Act {
     Files(bool),
     /// Renames to the published name.
     Publish(bool),
+    /// Removes the staging that it lost.
+    Unmake(bool),
     /// Makes an entry.
     EntryMake(bool),
     /// Locks it.
@@ -152,7 +158,7 @@ pub enum Act {
 }
 
 /// One step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Step {
     /// Who.
     pub actor: Actor,
@@ -189,13 +195,16 @@ impl fmt::Display for Act {
                 return write!(f, "directory {dir} is moved, another one put at its name");
             }
             Act::Lock(done) => or(done, "locks it", "does not get its lock"),
+            Act::List => "lists the root",
             Act::LockNothing => "locks it, which excludes nobody",
+            Act::GiveBack => "gives the lock back",
             Act::Compare(same) => or(same, "it is the one at the name", "it is not at the name"),
             Act::Refuse => "refuses: there is no protection here",
             Act::Record(done) => or(done, "writes its record", "cannot write its record"),
             Act::Commands(done) => or(done, "makes commands", "cannot make commands"),
             Act::Files(done) => or(done, "makes files", "cannot make files"),
             Act::Publish(done) => or(done, "publishes it", "cannot publish it"),
+            Act::Unmake(done) => or(done, "removes what it lost", "cannot remove what it lost"),
             Act::EntryMake(done) => or(done, "makes an entry", "cannot make an entry"),
             Act::EntryLock => "locks the entry",
             Act::Fork(command) => return write!(f, "forks command {}", command + 1),

@@ -61,7 +61,7 @@ impl Bits for Few {
 macro_rules! choices {
     ($(#[$meta:meta])* $name:ident: $width:literal { $($(#[$doc:meta])* $variant:ident,)+ }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum $name { $($(#[$doc])* $variant,)+ }
 
         impl $name {

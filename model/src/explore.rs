@@ -28,7 +28,7 @@ pub use self::search::{Counts, Found, Limits, Outcome, Search, explore};
 pub const SHARED_WORDS: usize = 2;
 
 /// A state as it is kept.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
     /// What many states have in common.
     pub shared: [u64; SHARED_WORDS],

@@ -155,6 +155,8 @@ choices! {
         Files,
         /// Rename it to the published name.
         Publish,
+        /// Remove the staging that it lost, and begin anew.
+        Unmake,
         /// Nothing: it uses its claim.
         Hold,
         /// Make the entry of a command.
@@ -199,6 +201,8 @@ choices! {
         Unlink,
         /// Remove the directory.
         RemoveDir,
+        /// Give the lock back.
+        GiveBack,
         /// Nothing: its part is over.
         Done,
     }
@@ -358,7 +362,7 @@ word! {
 choices! {
     /// What a sweep does next.
     Look: 5 {
-        /// Nothing: it has not begun, or is at its end.
+        /// List the root: it has not begun, or is at its end.
         Idle,
         /// Open the next directory, or go on with those that it holds.
         Open,

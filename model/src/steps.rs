@@ -15,7 +15,7 @@ mod sweep;
 
 use crate::act::{Act, Actor, Step};
 use crate::setting::Setting;
-use crate::state::State;
+use crate::state::{DIRS, Holder, Name, State};
 use crate::truth::{Broken, Escape};
 
 pub(crate) use self::fate::Numbers;
@@ -41,6 +41,15 @@ pub(crate) struct Turn<'t> {
 }
 
 impl Turn<'_> {
+    /// What is answered to who asks for the lock of a directory that it has open. Of one that is
+    /// removed either, since who removed it may not have closed it yet.
+    fn lock_answers(&self, dir: usize) -> impl Iterator<Item = bool> + use<> {
+        let it = self.now.dirs[dir];
+        let removed = it.name() == Name::Removed;
+        let free = it.lock() == Holder::Nobody;
+        [true, false].into_iter().filter(move |answer| removed || *answer == free)
+    }
+
     /// This happens, and breaks nothing.
     fn go(&mut self, actor: Actor, act: Act, next: State) {
         self.end(actor, act, next, None, None);
@@ -55,6 +64,11 @@ impl Turn<'_> {
         broken: Option<Broken>,
         escape: Option<Escape>,
     ) {
+        for dir in 0..DIRS {
+            if next.dirs[dir].name() != self.now.dirs[dir].name() {
+                next.renamed(dir);
+            }
+        }
         next.settle(self.setting);
         (self.emit)(&Move { step: Step { actor, act }, next, broken, escape });
     }

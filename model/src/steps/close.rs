@@ -66,31 +66,31 @@ impl Turn<'_> {
                 self.go(actor, Act::Open(dir, self.now.dirs[dir].name()), next);
             }
             Task::CloseLock => self.close_lock(actor, dir),
+            Task::GiveBack => {
+                next.close_ends(actor, dir);
+                self.go(actor, Act::GiveBack, next);
+            }
             Task::CloseCompare => {
-                self.asked(actor, dir, Act::Compare(published), published, Task::CloseCommands);
+                self.asked(actor, Act::Compare(published), published, Task::CloseCommands);
             }
             Task::CloseCommands => {
                 let answer = self.now.commands_answer(self.setting, dir);
                 let then = if self.scans() { Task::CloseScan } else { Task::Walk };
                 let gone = answer == Answer::Gone;
-                self.asked(actor, dir, Act::AskCommands(answer), gone, then);
+                self.asked(actor, Act::AskCommands(answer), gone, then);
             }
             Task::CloseScan => {
                 let none = !self.now.is_seen(self.setting, dir);
-                self.asked(actor, dir, Act::Scan(none), none, Task::Walk);
+                self.asked(actor, Act::Scan(none), none, Task::Walk);
             }
             _ => {}
         }
     }
 
     /// On to the next question, or the end, with the lease given back.
-    fn asked(&mut self, actor: Actor, dir: usize, act: Act, on: bool, then: Task) {
+    fn asked(&mut self, actor: Actor, act: Act, on: bool, then: Task) {
         let mut next = *self.now;
-        if on {
-            next.set_task(actor, then);
-        } else {
-            next.close_ends(actor, dir);
-        }
+        next.set_task(actor, if on { then } else { Task::GiveBack });
         self.go(actor, act, next);
     }
 
@@ -134,24 +134,31 @@ impl Turn<'_> {
     }
 
     fn close_lock(&mut self, actor: Actor, dir: usize) {
-        let mut next = *self.now;
         if self.setting.place == Place::NoLocks {
+            let mut next = *self.now;
             next.set_task(actor, Task::CloseCompare);
             return self.go(actor, Act::LockNothing, next);
         }
-        let free = self.now.dirs[dir].lock() == Holder::Nobody;
-        if free {
-            next.dirs[dir].set_lock(holder(actor));
+        for free in self.lock_answers(dir) {
+            let mut next = *self.now;
+            if free {
+                next.dirs[dir].set_lock(holder(actor));
+            }
+            next.set_task(actor, if free { Task::CloseCompare } else { Task::Done });
+            self.go(actor, Act::Lock(free), next);
+            if !free {
+                // Who has it may give it back in a moment, so it asks a few times.
+                self.go(actor, Act::Lock(false), *self.now);
+            }
         }
-        next.set_task(actor, if free { Task::CloseCompare } else { Task::Done });
-        self.go(actor, Act::Lock(free), next);
     }
 
     fn close_removes(&mut self, actor: Actor, dir: usize, step: Removal) {
         let mut removed = self.removal(dir, step, false);
         match removed.then {
             Then::On(step) => removed.next.set_task(actor, step.task()),
-            Then::Finished | Then::Kept => removed.next.close_ends(actor, dir),
+            Then::Finished => removed.next.close_ends(actor, dir),
+            Then::Kept => removed.next.set_task(actor, Task::GiveBack),
         }
         self.end(actor, removed.act, removed.next, removed.broken, removed.escape);
     }

@@ -59,6 +59,7 @@ impl Turn<'_> {
             | Task::Commands
             | Task::Files
             | Task::Publish => self.create(owner),
+            Task::Unmake => self.unmake(owner),
             Task::Hold => self.hold(owner),
             Task::EntryMake
             | Task::EntryLock
@@ -111,7 +112,7 @@ impl Turn<'_> {
             }
             _ => return self.publish(owner),
         };
-        let next = if done { next } else { self.begin_again(owner) };
+        let next = if done { next } else { self.lost(owner) };
         self.go(Actor::Owner(owner), act, next);
     }
 
@@ -128,7 +129,7 @@ impl Turn<'_> {
         if done {
             next.dirs[dir].set_name(Name::Published);
         } else {
-            next = self.begin_again(owner);
+            next = self.lost(owner);
         }
         self.end(Actor::Owner(owner), Act::Publish(done), next, broken, None);
     }
@@ -151,29 +152,43 @@ impl Turn<'_> {
             }
             return;
         }
-        let free = self.now.dirs[dir].lock() == Holder::Nobody;
-        if free {
-            next.dirs[dir].set_lock(Holder::Owner);
-        } else {
-            next = self.begin_again(owner);
+        let mut locked = next;
+        locked.dirs[dir].set_lock(Holder::Owner);
+        for free in self.lock_answers(dir) {
+            let next = if free { locked } else { self.lost(owner) };
+            self.go(actor, Act::Lock(free), next);
         }
-        self.go(actor, Act::Lock(free), next);
     }
 
-    /// A creator that lost its staging unlocks what it has, and makes another one.
-    fn begin_again(&self, owner: usize) -> State {
+    /// A creator that lost its staging unlocks what it has.
+    fn lost(&self, owner: usize) -> State {
         let mut next = *self.now;
         let dir = next.owners[owner].dir().get();
         next.owners[owner].set_lease(false);
         if next.dirs[dir].lock() == Holder::Owner {
             next.dirs[dir].set_lock(Holder::Nobody);
         }
+        next.owners[owner].set_task(Task::Unmake);
+        next
+    }
+
+    /// It removes what it lost, by its name and only if nothing is in it, and makes another one.
+    fn unmake(&mut self, owner: usize) {
+        let mut next = *self.now;
+        let dir = next.owners[owner].dir().get();
+        let is = self.now.dirs[dir];
+        let empty = !is.files() && !is.commands() && is.record() == Record::Missing;
+        let done = is.name() == Name::Staging && empty;
+        if done {
+            next.dirs[dir] = Default::default();
+            next.dirs[dir].set_name(Name::Removed);
+        }
         let more = self.setting.owners == 1 && dir + 1 < DIRS;
         if more {
             next.owners[owner].set_dir(Few::new(dir + 1));
         }
         next.owners[owner].set_task(if more { Task::Make } else { Task::Done });
-        next
+        self.go(Actor::Owner(owner), Act::Unmake(done), next);
     }
 
     /// What an owner may begin while it uses its claim.

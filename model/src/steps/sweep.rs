@@ -39,11 +39,14 @@ impl Turn<'_> {
     /// What a sweep can do next.
     pub(super) fn sweep(&mut self, sweep: usize) {
         let it = self.now.sweeps[sweep];
-        if let Some(step) = Removal::of_look(it.look()) {
+        if self.gives_back(sweep) {
+            // Before anything else.
+        } else if let Some(step) = Removal::of_look(it.look()) {
             self.sweep_removes(sweep, step);
         } else {
             match it.look() {
-                Look::Idle | Look::Open => self.open(sweep),
+                Look::Idle => self.list(sweep),
+                Look::Open => self.open(sweep),
                 Look::Lock => self.lock(sweep),
                 Look::Compare => self.compare(sweep),
                 Look::Owner => self.ask_owner(sweep),
@@ -56,6 +59,18 @@ impl Turn<'_> {
         self.sweeper_forks(sweep);
     }
 
+    /// l6: what it has told it does not hold.
+    fn gives_back(&mut self, sweep: usize) -> bool {
+        let it = self.now.sweeps[sweep];
+        let told = |dir: &usize| matches!(it.seen(*dir), Seen::Told | Seen::Silent);
+        let holds = |dir: &usize| self.now.dirs[*dir].lock() == Holder::sweep(sweep);
+        let Some(dir) = (0..DIRS).filter(told).find(holds) else { return false };
+        let mut next = *self.now;
+        next.unlock(self.setting.rules, sweep, dir);
+        self.go(Actor::Sweep(sweep), Act::GiveBack, next);
+        true
+    }
+
     /// A process that sweeps forks a worker while it holds a lock.
     fn sweeper_forks(&mut self, sweep: usize) {
         let holds = self.now.dirs.iter().any(|dir| dir.lock() == Holder::sweep(sweep));
@@ -64,6 +79,16 @@ impl Turn<'_> {
             next.sweeps[sweep].set_shared(true);
             self.go(Actor::Sweep(sweep), Act::ForkWorker, next);
         }
+    }
+
+    /// What is not there yet, or not under a name that a sweep looks at, is nothing to this one.
+    fn list(&mut self, sweep: usize) {
+        let mut next = *self.now;
+        next.sweeps[sweep].set_look(Look::Open);
+        for dir in (0..DIRS).filter(|dir| !self.is_met(*dir)) {
+            next.sweeps[sweep].set_seen(dir, Seen::Told);
+        }
+        self.go(Actor::Sweep(sweep), Act::List, next);
     }
 
     fn open(&mut self, sweep: usize) {
@@ -83,7 +108,7 @@ impl Turn<'_> {
         }
         if held > 0 {
             self.scan_batch(sweep);
-        } else if it.look() == Look::Open {
+        } else {
             let mut next = *self.now;
             next.sweeps[sweep] = Sweep::default();
             let broken = self.not_told(sweep);
@@ -144,7 +169,7 @@ impl Turn<'_> {
     /// No proof: the directory is kept and told.
     fn keep(&mut self, sweep: usize, act: Act) {
         let mut next = *self.now;
-        next.keep(self.setting.rules, sweep, next.sweeps[sweep].dir());
+        next.keep(sweep, next.sweeps[sweep].dir());
         next.sweeps[sweep].set_look(Look::Open);
         self.go(Actor::Sweep(sweep), act, next);
     }
@@ -185,7 +210,7 @@ impl Turn<'_> {
     fn lock(&mut self, sweep: usize) {
         self.may_fail(sweep);
         let rules = self.setting.rules;
-        let mut next = *self.now;
+        let next = *self.now;
         let dir = next.sweeps[sweep].dir();
         if self.setting.place == Place::OtherView && rules.has(Rule::L1Kind) {
             return self.keep(sweep, Act::KeepForWhatItIs);
@@ -193,9 +218,16 @@ impl Turn<'_> {
         if matches!(self.setting.place, Place::OtherView | Place::NoLocks) {
             return self.proved(sweep, Act::LockNothing, next);
         }
-        let free = self.now.dirs[dir].lock() == Holder::Nobody;
+        for free in self.lock_answers(dir) {
+            self.lock_answered(sweep, free);
+        }
+    }
+
+    fn lock_answered(&mut self, sweep: usize, free: bool) {
+        let rules = self.setting.rules;
+        let mut next = *self.now;
         if free {
-            next.dirs[dir].set_lock(Holder::sweep(sweep));
+            next.dirs[next.sweeps[sweep].dir()].set_lock(Holder::sweep(sweep));
             self.proved(sweep, Act::Lock(true), next);
         } else if !rules.has(Rule::L1Lease) {
             self.proved(sweep, Act::Lock(false), next);
@@ -310,7 +342,7 @@ impl Turn<'_> {
             next.left.set_failures(Few::new(failures - 1));
             next.sweeps[sweep].set_look(Look::Next);
             if rules.has(Rule::H8Errno) {
-                candidates(self.now).into_iter().for_each(|dir| next.keep(rules, sweep, dir));
+                candidates(self.now).into_iter().for_each(|dir| next.keep(sweep, dir));
             }
             self.go(Actor::Sweep(sweep), Act::Fail, next);
         }
@@ -320,7 +352,7 @@ impl Turn<'_> {
         for dir in candidates(self.now) {
             if scans && self.sees(sweep, dir) {
                 none = false;
-                next.keep(rules, sweep, dir);
+                next.keep(sweep, dir);
             } else if !rules.has(Rule::L1Kept) {
                 next.unlock(rules, sweep, dir);
             }
@@ -358,7 +390,7 @@ impl Turn<'_> {
                 next.sweeps[sweep].set_look(Look::Next);
             }
             Then::Kept => {
-                next.keep(rules, sweep, dir);
+                next.keep(sweep, dir);
                 next.sweeps[sweep].set_look(Look::Next);
                 if !rules.has(Rule::R5Told) {
                     next.sweeps[sweep].set_seen(dir, Seen::Silent);
@@ -385,9 +417,20 @@ fn candidates(sweep: Sweep) -> impl Iterator<Item = usize> {
 }
 
 impl State {
-    /// A sweep unlocks what it probed (l6), and tells it.
-    fn keep(&mut self, rules: Rules, sweep: usize, dir: usize) {
-        self.unlock(rules, sweep, dir);
+    /// A directory has another name than before: a sweep that has listed the old one, or none, will
+    /// not find it, and has nothing to tell of it.
+    pub(super) fn renamed(&mut self, dir: usize) {
+        for sweep in &mut self.sweeps {
+            let between = matches!(sweep.look(), Look::Open | Look::Next);
+            let has_it_open = !between && sweep.dir() == dir;
+            if sweep.look() != Look::Idle && sweep.seen(dir) == Seen::Unseen && !has_it_open {
+                sweep.set_seen(dir, Seen::Told);
+            }
+        }
+    }
+
+    /// A sweep tells a directory, and will not remove it.
+    fn keep(&mut self, sweep: usize, dir: usize) {
         self.sweeps[sweep].set_seen(dir, Seen::Told);
     }
 
