@@ -11,6 +11,7 @@ use mortmain::sys::{
 
 use super::ids::{FileId, InodeId, Made};
 use super::process::INIT;
+use super::seen::Holder;
 use super::{Moves, World};
 
 /// Magic number of tmpfs, whose locks the protocol believes.
@@ -31,15 +32,6 @@ pub(super) enum Node {
     Link(Box<[u8]>),
 }
 
-/// A `flock` that is held.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Lock {
-    /// The description that holds it.
-    file: FileId,
-    /// The process that took it, by whichever of the description's descriptors.
-    by: Pid,
-}
-
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Inode {
     pub(super) node: Node,
@@ -47,7 +39,7 @@ pub(super) struct Inode {
     /// How many names stand for it.
     links: u32,
     /// Its `flock`, while it is held.
-    lock: Option<Lock>,
+    lock: Option<Holder>,
     /// When its content was last changed, in seconds since 1970.
     modified: u64,
     /// Who gave it another name last, where that can be forgiven.
@@ -66,6 +58,12 @@ pub(super) struct OpenFile {
     listed: Option<Name>,
 }
 
+impl OpenFile {
+    pub(super) fn inode(&self) -> InodeId {
+        self.inode
+    }
+}
+
 impl Inode {
     fn new(node: Node, mode: u32, modified: u64) -> Inode {
         Inode { node, mode, links: 1, lock: None, modified, moved_by: None }
@@ -79,6 +77,14 @@ impl Inode {
     /// The description that holds its `flock`.
     pub(super) fn lock(&self) -> Option<FileId> {
         self.lock.map(|lock| lock.file)
+    }
+
+    pub(super) fn holder(&self) -> Option<Holder> {
+        self.lock
+    }
+
+    pub(super) fn mode(&self) -> u32 {
+        self.mode
     }
 
     fn kind(&self) -> Kind {
@@ -279,7 +285,7 @@ impl World {
         match self.inode(id).lock() {
             Some(holder) if holder == file => {}
             Some(_) => return Err(Errno::EAGAIN),
-            None => self.inodes.update(id, |inode| inode.lock = Some(Lock { file, by })),
+            None => self.inodes.update(id, |inode| inode.lock = Some(Holder { file, by })),
         }
         Ok(Reply::Done)
     }

@@ -32,6 +32,7 @@ mod fingerprint;
 pub mod ids;
 mod process;
 pub mod request;
+pub mod seen;
 mod table;
 #[cfg(test)]
 mod tests;
