@@ -278,7 +278,7 @@ impl Shown {
     fn of(row: &Row, property: &str, witness: &Witness) -> Shown {
         let violation = match &witness.found.failure {
             Failure::Violation(violation) => Some(violation),
-            Failure::Diverged(_) => None,
+            Failure::Diverged(_) | Failure::Refused(_) => None,
         };
         let blamed = violation.and_then(Violation::blamed);
         let known = row.subject.rejection(property);

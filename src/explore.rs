@@ -164,15 +164,15 @@ impl Engine {
     }
 }
 
-fn rule(id: &str) -> Result<Without, String> {
+pub(crate) fn rule(id: &str) -> Result<Without, String> {
     one_of(&Without::RULES, id)
 }
 
-fn manner(word: &str) -> Result<Manner, String> {
+pub(crate) fn manner(word: &str) -> Result<Manner, String> {
     one_of(&Manner::WORDS, word)
 }
 
-fn then(word: &str) -> Result<Then, String> {
+pub(crate) fn then(word: &str) -> Result<Then, String> {
     one_of(&Then::WORDS, word)
 }
 

@@ -10,6 +10,7 @@ mod interrupt;
 mod model;
 mod mutate;
 mod output;
+mod refine;
 mod replay;
 mod sample;
 mod scenario;
@@ -33,9 +34,9 @@ use crate::output::Output;
 
 /// Finds the holes in code that cleans up after killed processes.
 ///
-/// Without a command it does its main job: it searches the pure model of the protocol, and explores every
-/// order of an owner, its command and two sweeps in a simulated kernel, with two kills anywhere, or with
-/// a kill and a call that fails; it lets other designs fail there; it tells all scenarios with real
+/// Without a command it does its main job: it searches the pure model of the protocol, and holds every
+/// step of the real code in a simulated kernel against it; it explores every order of an owner, its
+/// command and two sweeps there, with two kills anywhere, or with a kill and a call that fails; it lets other designs fail there; it tells all scenarios with real
 /// processes; then it kills real processes at every system call of `mortmain`, lets every call fail in
 /// every way, and looks at what is true afterwards.
 #[derive(Parser, Debug)]
@@ -61,6 +62,9 @@ enum Command {
     /// Compare the simulated kernel with the real one, program by program
     #[command(after_help = exit::TABLE)]
     Conformance(conformance::Options),
+    /// Hold every step in the simulated kernel against the model
+    #[command(after_help = exit::TABLE)]
+    Refine(refine::Options),
     /// Run again what `explore` has found and saved
     #[command(after_help = exit::TABLE)]
     Replay(replay::Options),
@@ -116,6 +120,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Explore(options)) => explore::run(options, &cli.output, &interrupt),
         Some(Command::Compare(options)) => compare::run(options, &cli.output, &interrupt),
         Some(Command::Conformance(options)) => conformance::run(options, &cli.output, &interrupt),
+        Some(Command::Refine(options)) => refine::run(options, &cli.output, &interrupt),
         Some(Command::Replay(options)) => replay::run(options, &cli.output),
         Some(Command::Bench(options)) => bench::run(options, &cli.output, &interrupt),
         Some(Command::Model(options)) => model::run(options, &cli.output, &interrupt),
@@ -123,12 +128,13 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Mutate(options)) => Err(mutate::run(options)),
         None => {
             let modelled = model::run(&model::Options::named(), &cli.output, &interrupt)?;
+            let refined = refine::run(&refine::Options::small(), &cli.output, &interrupt)?;
             let explored = explore::run(&explore::Options::gate(), &cli.output, &interrupt)?;
             let failing = explore::run(&explore::Options::failing(), &cli.output, &interrupt)?;
             let compared = compare::run(&compare::Options::all(), &cli.output, &interrupt)?;
             let told = scenario::run(&scenario::Options::default(), &cli.output, &interrupt)?;
             let faults = faults::run(&faults::Options::everything(), &cli.output, &interrupt)?;
-            Ok(modelled.and(explored).and(failing).and(compared).and(told).and(faults))
+            Ok(modelled.and(refined).and(explored).and(failing).and(compared).and(told).and(faults))
         }
     }
 }

@@ -110,7 +110,7 @@ fn found_in(trace: &Trace, replayed: &Replayed) -> Option<Counterexample> {
 fn picture(trace: &Trace, replayed: &Replayed, explanation: &Explanation) -> String {
     let violation = match &replayed.failure {
         Some(Failure::Violation(violation)) => Some(violation),
-        Some(Failure::Diverged(_)) | None => None,
+        Some(Failure::Diverged(_) | Failure::Refused(_)) | None => None,
     };
     let swap = match &explanation.turn {
         Some(Turn::Swap { places, .. }) => Some(places.map(|place| replayed.firsts[place])),

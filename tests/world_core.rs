@@ -203,10 +203,7 @@ fn merging_changes_no_verdict() {
         let merged = exhaust(&case.setup(), &BOUNDS);
         let whole = exhaust(&Case { merge: false, ..case }.setup(), &BOUNDS);
         let property = |exploration: &Exploration| match &exploration.verdict {
-            Verdict::Found(found) => match &found.failure {
-                Failure::Violation(violation) => violation.property(),
-                Failure::Diverged(_) => "diverged",
-            },
+            Verdict::Found(found) => found.failure.property(),
             Verdict::Holds => "holds",
             Verdict::NotDecided { .. } => "not decided",
             Verdict::Ended => unreachable!("nobody ends it"),

@@ -117,7 +117,7 @@ fn name_of(case: &Case) -> String {
     match (rule, case.judged) {
         (Some((id, _)), _) => format!("without {id}"),
         (None, Judged::Only(property)) => format!("{} {}", case.subject.name(), property.id()),
-        (None, Judged::All) => case.subject.name().into(),
+        (None, Judged::All | Judged::Nothing) => case.subject.name().into(),
     }
 }
 

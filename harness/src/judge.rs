@@ -70,6 +70,8 @@ pub enum Judged {
     All,
     /// One.
     Only(Property),
+    /// None: somebody else judges.
+    Nothing,
 }
 
 impl Judged {
@@ -79,6 +81,7 @@ impl Judged {
         match self {
             Judged::All => true,
             Judged::Only(only) => only == property,
+            Judged::Nothing => false,
         }
     }
 

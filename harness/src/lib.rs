@@ -29,6 +29,7 @@
 //! * [`simulated`] runs programs in it, one call at a time;
 //! * [`explore`] goes through every order of their steps and kills;
 //! * [`conformance`] holds it against the real kernel;
+//! * [`refine`] holds what runs in it against the model;
 //! * [`judge`] says what must be true, [`timeline`] shows what happened, and [`diagram`] draws it.
 //!
 //! Invariant: `unsafe` code lives in the private module `raw` and nowhere else.
@@ -52,6 +53,7 @@ pub mod part;
 pub mod processes;
 mod raw;
 pub mod reader;
+pub mod refine;
 pub mod scenario;
 pub mod scratch;
 pub mod scripts;

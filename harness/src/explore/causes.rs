@@ -66,6 +66,7 @@ fn deed(case: &Case, found: &Counterexample) -> String {
     let violation = match &found.failure {
         Failure::Violation(violation) => violation,
         Failure::Diverged(diverged) => return format!("the {}", diverged.program),
+        Failure::Refused(why) => return why.clone(),
     };
     match violation {
         Violation::Left { .. } => {

@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 
@@ -19,7 +20,8 @@ use super::Setup;
 use super::machine::{Choice, Failure, Machine, State};
 use crate::simulated::Trie;
 use crate::timeline::Timeline;
-use crate::world::Fingerprint;
+use crate::world::request::Request;
+use crate::world::{Fingerprint, World};
 
 /// When a search gives up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +114,52 @@ pub struct Exploration {
     pub counts: Counts,
 }
 
+/// A choice that was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken<'t> {
+    /// Which.
+    pub choice: Choice,
+    /// What was asked for, where it is a step of a process.
+    pub request: Option<&'t Request>,
+    /// The world before it.
+    pub before: &'t World,
+    /// The world after it.
+    pub after: &'t World,
+}
+
+/// Somebody who goes along every way of a search, and may refuse a step.
+pub trait Companion {
+    /// What is remembered at a state.
+    type Memory: Clone + Hash;
+
+    /// What is remembered at the beginning.
+    ///
+    /// # Errors
+    /// When there is none such: why.
+    fn begin(&mut self, world: &World) -> Result<Self::Memory, String>;
+
+    /// What is remembered after a step.
+    ///
+    /// # Errors
+    /// When the step must not be: why.
+    fn follow(&mut self, memory: &Self::Memory, step: &Taken<'_>) -> Result<Self::Memory, String>;
+}
+
+/// Nobody goes along.
+struct Alone;
+
+impl Companion for Alone {
+    type Memory = ();
+
+    fn begin(&mut self, _world: &World) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn follow(&mut self, _memory: &(), _step: &Taken<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 /// States between two questions whether to go on.
 const WATCHED_EVERY: u32 = 4_096;
 
@@ -122,8 +170,9 @@ struct Way {
     choice: Choice,
 }
 
-struct Search<'s> {
+struct Search<'s, C> {
     machine: Machine<'s, Trie<'s>>,
+    companion: &'s mut C,
     met: FxHashSet<Fingerprint>,
     judged: FxHashSet<Fingerprint>,
     ways: Vec<Way>,
@@ -154,12 +203,25 @@ pub fn exhaust_watched(
     bounds: &Bounds,
     go_on: &mut dyn FnMut(&Counts) -> bool,
 ) -> Exploration {
+    exhaust_with(setup, bounds, &mut Alone, go_on)
+}
+
+/// The same, with somebody who goes along. What is remembered is a part of a state, so there may be
+/// more states.
+#[must_use]
+pub fn exhaust_with<C: Companion>(
+    setup: &Setup,
+    bounds: &Bounds,
+    companion: &mut C,
+    go_on: &mut dyn FnMut(&Counts) -> bool,
+) -> Exploration {
     let engine = match setup.merge {
         true => Trie::new(&setup.programs),
         false => Trie::of_whole_ways(&setup.programs),
     };
     let mut search = Search {
         machine: Machine::new(setup, engine),
+        companion,
         met: FxHashSet::default(),
         judged: FxHashSet::default(),
         ways: Vec::new(),
@@ -171,19 +233,23 @@ pub fn exhaust_watched(
     Exploration { verdict, counts }
 }
 
-impl Search<'_> {
+impl<C: Companion> Search<'_, C> {
     fn run(&mut self, bounds: &Bounds, go_on: &mut dyn FnMut(&Counts) -> bool) -> Verdict {
         let first = match self.machine.begin() {
             Ok(state) => state,
             Err(failure) => return self.found(failure, Vec::new()),
         };
+        let memory = match self.companion.begin(&first.world) {
+            Ok(memory) => memory,
+            Err(why) => return self.found(Failure::Refused(why), Vec::new()),
+        };
         let mut waiting = VecDeque::new();
         let mut choices = Vec::new();
-        self.meet(&first, Way { before: 0, choice: Choice::Recover });
-        waiting.push_back((0, first));
+        self.meet(&first, &memory, Way { before: 0, choice: Choice::Recover });
+        waiting.push_back((0, first, memory));
         // The states of this depth that still wait.
         let mut of_this_depth = 1;
-        while let Some((number, state)) = waiting.pop_front() {
+        while let Some((number, state, memory)) = waiting.pop_front() {
             if number % WATCHED_EVERY == 0 && !go_on(&self.counts) {
                 return Verdict::Ended;
             }
@@ -199,14 +265,20 @@ impl Search<'_> {
             for choice in choices.iter().copied() {
                 let mut next = state.clone();
                 self.counts.transitions += 1;
-                if let Err(failure) = self.machine.take(&mut next, choice) {
-                    return self.found(failure, self.schedule_to(number, choice));
-                }
-                if let Some(number) = self.meet(&next, Way { before: number, choice }) {
+                let taken = self.machine.take(&mut next, choice).and_then(|()| {
+                    let request = self.machine.request_of(&state, choice);
+                    let step = Taken { choice, request, before: &state.world, after: &next.world };
+                    self.companion.follow(&memory, &step).map_err(Failure::Refused)
+                });
+                let memory = match taken {
+                    Ok(memory) => memory,
+                    Err(failure) => return self.found(failure, self.schedule_to(number, choice)),
+                };
+                if let Some(number) = self.meet(&next, &memory, Way { before: number, choice }) {
                     if number >= bounds.states_max {
                         return Verdict::NotDecided { states_max: bounds.states_max };
                     }
-                    waiting.push_back((number, next));
+                    waiting.push_back((number, next, memory));
                 }
             }
             self.counts.waiting_max = self.counts.waiting_max.max(waiting.len() as u64);
@@ -220,8 +292,8 @@ impl Search<'_> {
     }
 
     /// The number of a state that was not met before.
-    fn meet(&mut self, state: &Spot, way: Way) -> Option<u32> {
-        if !self.met.insert(fingerprint(state)) {
+    fn meet(&mut self, state: &Spot, memory: &C::Memory, way: Way) -> Option<u32> {
+        if !self.met.insert(fingerprint(state).with(Fingerprint::of(memory))) {
             return None;
         }
         let number = u32::try_from(self.ways.len()).expect("the bound on states is one of u32");

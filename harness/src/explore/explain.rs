@@ -98,7 +98,7 @@ impl fmt::Display for Turn {
 pub fn explain(case: &Case, found: &Counterexample) -> Explanation {
     let turn = match &found.failure {
         Failure::Violation(_) => Some(turn(&case.setup(), found)),
-        Failure::Diverged(_) => None,
+        Failure::Diverged(_) | Failure::Refused(_) => None,
     };
     Explanation { told: told(case, found), turn }
 }
@@ -296,6 +296,7 @@ pub fn told(case: &Case, found: &Counterexample) -> String {
     let told = match &found.failure {
         Failure::Violation(violation) => deed(violation, &found.timeline),
         Failure::Diverged(diverged) => diverged.to_string(),
+        Failure::Refused(why) => why.clone(),
     };
     match missing(case, found) {
         Some((rule, because)) => format!("{told}, because {because} ({rule})"),

@@ -61,6 +61,8 @@ pub enum Failure {
     Violation(Violation),
     /// A program is not deterministic.
     Diverged(Diverged),
+    /// Who goes along refuses the step, for this reason.
+    Refused(String),
 }
 
 impl Failure {
@@ -70,6 +72,7 @@ impl Failure {
         match self {
             Failure::Violation(violation) => violation.property(),
             Failure::Diverged(_) => "diverged",
+            Failure::Refused(_) => "refused",
         }
     }
 }
@@ -91,6 +94,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Violation(violation) => violation.fmt(f),
             Failure::Diverged(diverged) => diverged.fmt(f),
+            Failure::Refused(why) => f.write_str(why),
         }
     }
 }
@@ -303,6 +307,17 @@ impl<'s, E: Engine> Machine<'s, E> {
             let request = self.engine.request(process);
             if done { can_fail_done(request) } else { can_fail(request) }
         })
+    }
+
+    /// What a choice asks for, if it is a step of a process.
+    pub(super) fn request_of<'r>(
+        &'r self,
+        state: &'r State<E::Process>,
+        choice: Choice,
+    ) -> Option<&'r Request> {
+        let (Choice::Step(pid) | Choice::Fail { pid, .. }) = choice else { return None };
+        let (_, process) = state.processes.iter().find(|(other, _)| *other == pid)?;
+        Some(self.engine.request(process))
     }
 
     /// What a choice is about to do, in words that say the same in every run.
