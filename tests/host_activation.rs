@@ -1,7 +1,7 @@
 //! Sockets that are passed to a program, started as a service manager starts it (a1–a6).
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::process::Command;
 
 use mortmain_harness::cell;
 use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::reader::Reader;
 use mortmain_harness::scratch::scratch_root;
 use mortmain_harness::wait::{Deadline, file_appears};
 use nix::fcntl::{FcntlArg, fcntl};
@@ -247,12 +248,10 @@ fn a_real_service_manager_is_understood() {
         command.arg("--listen").arg(&path).args([LAB, "part", "serve"]);
         let mut activated = ChildGuard::spawn(command).expect("it is there");
         file_appears(root, "socket".as_ref(), soon()).unwrap();
-        let mut client = connected(&path);
-        client.set_read_timeout(Some(soon().limit())).unwrap();
-        let mut said = String::new();
-        client.read_to_string(&mut said).unwrap();
+        let mut client = Reader::new(connected(&path), "the service").unwrap();
+        let said = client.expect_eof(soon(), "who serves").unwrap();
         // It becomes the service itself.
-        assert_eq!(said, format!("served by {}", activated.pid()));
+        assert_eq!(said, [format!("served by {}", activated.pid())]);
         assert!(activated.wait(soon()).unwrap().success());
     });
 }

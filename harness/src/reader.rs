@@ -1,8 +1,9 @@
-//! Reads the lines that a child says, under a deadline.
+//! Reads the lines that a child says, or the other end of a socket, under a deadline.
 //!
 //! Invariants: a read ends at its deadline, whatever the other side does; a failure says what was
 //! waited for, for how long, from whom, and what came instead; the memory for what was not read yet
-//! is bounded. No thread and no sleep is involved: the pipe does not block, and `poll` waits.
+//! is bounded. No thread and no sleep is involved: the pipe or the socket does not block, and `poll`
+//! waits.
 //!
 //! It deliberately knows no protocol: what a line means is the caller's business. Bytes that are no
 //! UTF-8 are replaced.
@@ -10,7 +11,7 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ const UNREAD_MAX: usize = 1 << 20;
 /// when a process exits; one that merely closed its output is not worth more.
 const STATUS_PATIENCE: Duration = Duration::from_millis(200);
 
-/// The reading end of a pipe, line by line.
+/// The reading end of a pipe, or a socket, line by line.
 #[derive(Debug)]
 pub struct Reader {
     pipe: OwnedFd,
@@ -46,7 +47,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of `pipe`, at the other end of which is `who`.
+    /// A reader of `pipe`, which may be a socket, at the other end of which is `who`.
     ///
     /// # Errors
     ///
@@ -215,6 +216,13 @@ impl Reader {
     }
 }
 
+impl AsFd for Reader {
+    /// What is read from. A socket can be written to by it, without blocking.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
 /// A line that is long enough to hide the rest of a message is cut.
 fn shortened(line: &str) -> String {
     const LONG: usize = 200;
@@ -335,6 +343,7 @@ impl fmt::Debug for ReadError {
 mod tests {
     use super::*;
     use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
 
     const SHORT: Duration = Duration::from_millis(20);
 
@@ -365,6 +374,24 @@ mod tests {
         let error = reader.next_line(Deadline::after(SHORT), "the banner").unwrap_err();
         let expected = "waited up to 20ms for the banner from `peer`, but the deadline passed; it said nothing";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn a_silent_socket_fails_at_the_deadline_and_another_with_what_came() {
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair");
+        let mut reader = Reader::new(ours, "the service").expect("a reader");
+        let mut fails = || {
+            let answer =
+                reader.expect_line(Deadline::after(SHORT), "an answer", |line| line == "x");
+            answer.unwrap_err().to_string()
+        };
+        let expected =
+            "waited up to 20ms for an answer from the service, but the deadline passed; ";
+        assert_eq!(fails(), format!("{expected}it said nothing"));
+        theirs.write_all(b"y\nx").expect("the socket has room");
+        assert_eq!(fails(), format!("{expected}it said:\n  | y\n  | x (not read)"));
+        drop(theirs);
+        assert_eq!(reader.next_line(Deadline::secs(5), "a line").unwrap(), "x");
     }
 
     #[test]

@@ -151,6 +151,35 @@ pub(crate) fn ready(fds: &mut [PollFd<'_>], deadline: Option<Deadline>) -> io::R
     }
 }
 
+/// Writes all of it to what does not block, however often the other side has to make room for more.
+///
+/// `what` is whom to wait for to take it, for the failure.
+pub(crate) fn write_whole(
+    to: impl AsFd,
+    bytes: &[u8],
+    deadline: Deadline,
+    what: impl Fn() -> String,
+) -> Result<(), WaitError> {
+    let failed = |source| WaitError::System { what: what(), source };
+    let mut left = bytes;
+    while !left.is_empty() {
+        match rustix::io::write(&to, left) {
+            Ok(count) => left = &left[count..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                if !ready(&mut [PollFd::new(&to, PollFlags::OUT)], Some(deadline))
+                    .map_err(failed)?
+                {
+                    let (limit, came) = (deadline.limit(), String::new());
+                    return Err(WaitError::Deadline { what: what(), limit, came });
+                }
+            }
+            Err(errno) => return Err(failed(errno.into())),
+        }
+    }
+    Ok(())
+}
+
 /// A hold on one process, of whatever parent, that no reuse of its pid can fool.
 #[derive(Debug)]
 pub struct Watch {

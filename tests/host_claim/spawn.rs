@@ -59,15 +59,14 @@ fn the_output_of_a_command_is_collected_with_its_end() {
         assert_eq!((&*output.stdout, &*output.stderr), (&b"out\n"[..], &b"error\n"[..]));
 
         // What was set before stays: here it goes to a pipe of the test's.
-        let (mut ours, theirs) = std::io::pipe().unwrap();
+        let (ours, theirs) = std::io::pipe().unwrap();
         let mut command = claim.command("sh");
         command.args(["-c", script]).stdout(theirs);
         let output = collect(&mut command).unwrap();
         assert_eq!((&*output.stdout, &*output.stderr), (&b""[..], &b"error\n"[..]));
         drop(command);
-        let mut text = String::new();
-        std::io::Read::read_to_string(&mut ours, &mut text).unwrap();
-        assert_eq!(text, "out\n");
+        let mut ours = Reader::new(ours, "the command").unwrap();
+        assert_eq!(ours.expect_eof(soon(), "the end of its output").unwrap(), ["out"]);
         closes(claim);
     });
 }

@@ -8,7 +8,7 @@
 //! It runs in a cell, has one thread, and speaks JSON lines: programs come, runs go.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
@@ -28,8 +28,9 @@ use super::process::{Order, SOCKETS, serve};
 use super::program::{Orphans, PROCESSES_MAX, Program, Step};
 use crate::descriptors;
 use crate::raw::fork::fork;
+use crate::reader::Reader;
 use crate::scratch::scratch_root;
-use crate::wait::{Deadline, Watch};
+use crate::wait::{Deadline, Watch, write_whole};
 
 /// The argument by which the lab becomes the player.
 pub const ROLE: &str = "conformance-player";
@@ -55,7 +56,7 @@ pub fn main(_: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The two ends of a process's socket.
 struct Socket {
-    ours: BufReader<UnixStream>,
+    ours: Reader,
     /// The process's, open over exec.
     _theirs: OwnedFd,
 }
@@ -84,9 +85,8 @@ impl Player {
             if (one.as_raw_fd(), other.as_raw_fd()) != (ours, theirs) {
                 return Err(io::Error::other("the number of a socket is taken"));
             }
-            let ours = UnixStream::from(one);
-            ours.set_read_timeout(Some(STEP))?;
-            Ok(Socket { ours: BufReader::new(ours), _theirs: other })
+            let ours = Reader::new(one, format!("p{}", theirs - SOCKETS))?;
+            Ok(Socket { ours, _theirs: other })
         });
         Ok(Player {
             sockets: sockets.collect::<io::Result<_>>()?,
@@ -137,11 +137,8 @@ impl Player {
     }
 
     fn hear(&mut self, who: usize) -> io::Result<Outcome> {
-        let mut line = String::new();
-        if self.sockets[who].ours.read_line(&mut line)? == 0 {
-            return Err(io::Error::other(format!("p{who} has gone")));
-        }
-        Ok(serde_json::from_str(&line)?)
+        let line = self.sockets[who].ours.next_line(Deadline::after(STEP), "what came of a step");
+        Ok(serde_json::from_str(&line.map_err(io::Error::other)?)?)
     }
 }
 
@@ -245,7 +242,9 @@ impl Scene<'_> {
         };
         let mut line = serde_json::to_vec(&order)?;
         line.push(b'\n');
-        self.player.sockets[who].ours.get_mut().write_all(&line)
+        let taken = || format!("p{who} to take an order");
+        let to = &self.player.sockets[who].ours;
+        write_whole(to, &line, Deadline::after(STEP), taken).map_err(io::Error::other)
     }
 
     /// Who lives and is in a group.

@@ -25,14 +25,13 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Signal;
 
 use crate::fate::Fate;
 use crate::processes::process;
 use crate::reader::Reader;
-use crate::wait::{Deadline, WaitError, Watch, ready};
+use crate::wait::{Deadline, WaitError, Watch, ready, write_whole};
 use tree::Tree;
 
 /// How long a SIGKILL may take, on a machine that is busy with other things.
@@ -138,29 +137,8 @@ impl ChildGuard {
     /// When the child was started without input, or its input was closed.
     pub fn send_line(&mut self, line: &str, deadline: Deadline) -> Result<(), WaitError> {
         let what = || format!("{} (pid {}) to take a line", self.name, pid_of(&self.child));
-        let stdin = self.stdin.as_mut().expect("the child was started with an input that is open");
-        let bytes = format!("{line}\n").into_bytes();
-        let mut left = bytes.as_slice();
-        while !left.is_empty() {
-            match stdin.write(left) {
-                Ok(count) => left = &left[count..],
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    let room = ready(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(deadline));
-                    if !room.map_err(|source| WaitError::System { what: what(), source })? {
-                        return Err(WaitError::Deadline {
-                            what: what(),
-                            limit: deadline.limit(),
-                            came: String::new(),
-                        });
-                    }
-                }
-                Err(source) => {
-                    return Err(WaitError::System { what: what(), source });
-                }
-            }
-        }
-        Ok(())
+        let stdin = self.stdin.as_ref().expect("the child was started with an input that is open");
+        write_whole(stdin, format!("{line}\n").as_bytes(), deadline, what)
     }
 
     /// Ends the child's input.
