@@ -2,20 +2,21 @@
 //! the code that does it.
 //!
 //! What means to be one and is not well-formed is read, too, so that it can be
-//! complained about.
+//! complained about. Other comments of this form, under another word, are read by
+//! the same lines.
 
 use crate::source::Source;
 use crate::tree::File;
 
-/// A comment that begins with CHECK.
+/// A comment that begins with CHECK, or with another word of the kind.
 #[derive(Debug)]
 pub(crate) struct Check<'t> {
     pub(crate) path: &'t str,
     pub(crate) line: usize,
     pub(crate) slug: String,
     pub(crate) reason: String,
-    /// Whether code follows at once.
-    pub(crate) has_code: bool,
+    /// The line of the code that follows at once, if it does.
+    pub(crate) code: Option<usize>,
 }
 
 impl Check<'_> {
@@ -33,6 +34,16 @@ impl Check<'_> {
 
 /// All comments of the file that mean to be a check, well-formed or not.
 pub(crate) fn checks_of(file: &File) -> Vec<Check<'_>> {
+    comments_of(file, "CHECK", means_a_check)
+}
+
+/// All comments `// WORD(slug): why` of the file, and those that mean to be one.
+pub(crate) fn comments_of<'f>(
+    file: &'f File,
+    word: &str,
+    means_one: fn(&str) -> bool,
+) -> Vec<Check<'f>> {
+    let opening = format!("{word}(");
     let source = Source::of(&file.text);
     let comments: Vec<&str> = source.comments.lines().map(str::trim).collect();
     let code: Vec<&str> = source.code.lines().map(str::trim).collect();
@@ -41,15 +52,15 @@ pub(crate) fn checks_of(file: &File) -> Vec<Check<'_>> {
         let Some(text) = comment.strip_prefix("//").map(str::trim_start) else {
             continue;
         };
-        if !means_a_check(text) {
+        if !means_one(text) {
             continue;
         }
-        let exact = text.strip_prefix("CHECK(").and_then(|rest| rest.split_once("):"));
+        let exact = text.strip_prefix(&opening).and_then(|rest| rest.split_once("):"));
         let (slug, first) = exact.unwrap_or_default();
         let more = comments[index + 1..]
             .iter()
             .zip(&code[index + 1..])
-            .take_while(|(comment, code)| code.is_empty() && is_continued_by(comment))
+            .take_while(|(comment, code)| code.is_empty() && is_continued_by(comment, &opening))
             .map(|(comment, _)| comment.trim_start_matches('/'));
         let reason = std::iter::once(first).chain(more).collect::<Vec<_>>().join(" ");
         // Other comments, lints and attributes may stand between.
@@ -58,13 +69,13 @@ pub(crate) fn checks_of(file: &File) -> Vec<Check<'_>> {
             .filter(|&at| {
                 (index + 1..at).all(|at| !(code[at].is_empty() && comments[at].is_empty()))
             });
-        let has_code = below.is_some_and(|at| !code[at].starts_with(['}', ')', ']']));
+        let code = below.filter(|at| !code[*at].starts_with(['}', ')', ']'])).map(|at| at + 1);
         checks.push(Check {
             path: &file.path,
             line: index + 1,
             slug: slug.to_owned(),
             reason,
-            has_code,
+            code,
         });
     }
     checks
@@ -85,8 +96,8 @@ fn means_a_check(text: &str) -> bool {
         })
 }
 
-fn is_continued_by(comment: &str) -> bool {
-    comment.strip_prefix("//").is_some_and(|text| !text.trim_start().starts_with("CHECK("))
+fn is_continued_by(comment: &str, opening: &str) -> bool {
+    comment.strip_prefix("//").is_some_and(|text| !text.trim_start().starts_with(opening))
 }
 
 #[test]
@@ -100,7 +111,7 @@ fn a_comment_is_read_with_its_reason_and_its_code() {
         };
         let words: Vec<&str> = check.reason.split_whitespace().collect();
         assert_eq!((check.slug.as_str(), words.join(" ").as_str()), (slug, reason));
-        assert_eq!(check.has_code, has_code, "{text:?}");
+        assert_eq!(check.code.is_some(), has_code, "{text:?}");
     }
     check("// CHECK(c1-a): so it is.\na();\n", "c1-a", "so it is.", true);
     check("// CHECK(c1-a): so\n//   it is.\n#[b]\na();\n", "c1-a", "so it is.", true);

@@ -121,7 +121,7 @@ fn checks(tree: &Tree, rules: &Rules<'_>, outcome: &mut Outcome) -> BTreeSet<Str
             let what = format_args!("the check {} does not say why", check.slug);
             outcome.find(check.path, check.line, what);
         }
-        if !check.has_code {
+        if check.code.is_none() {
             let what = format_args!("the check {} stands on no code", check.slug);
             outcome.find(check.path, check.line, what);
         }

@@ -172,6 +172,8 @@ pub(crate) struct Outcome {
     pub(crate) looked_at: usize,
     /// What is wrong, as `path:line: what`.
     pub(crate) findings: Vec<String>,
+    /// What would be wrong but for a reason that is given; a failure tells it as well.
+    pub(crate) excused: Vec<String>,
 }
 
 impl Outcome {
@@ -183,7 +185,11 @@ impl Outcome {
     fn complaint(&self) -> Option<String> {
         if !self.findings.is_empty() {
             let count = self.findings.len();
-            return Some(format!("{count} finding(s):\n{}", self.findings.join("\n")));
+            let mut complaint = format!("{count} finding(s):\n{}", self.findings.join("\n"));
+            if !self.excused.is_empty() {
+                complaint += &format!("\nexcused:\n{}", self.excused.join("\n"));
+            }
+            return Some(complaint);
         }
         (self.looked_at == 0).then(|| "nothing to look at: the check checks nothing".to_owned())
     }
@@ -231,4 +237,7 @@ fn a_check_that_looks_at_nothing_is_not_clean() {
     assert_eq!(outcome.complaint(), None);
     outcome.find("a.rs", 3, "wrong");
     assert_eq!(outcome.complaint().as_deref(), Some("1 finding(s):\na.rs:3: wrong"));
+    outcome.excused.push("b.rs:4: a reason".to_owned());
+    let told = "1 finding(s):\na.rs:3: wrong\nexcused:\nb.rs:4: a reason";
+    assert_eq!(outcome.complaint().as_deref(), Some(told));
 }
