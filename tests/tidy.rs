@@ -16,6 +16,8 @@ mod source;
 
 #[path = "tidy/check_comments.rs"]
 mod check_comments;
+#[path = "tidy/child_output.rs"]
+mod child_output;
 #[path = "tidy/core_bans.rs"]
 mod core_bans;
 #[path = "tidy/dependencies.rs"]

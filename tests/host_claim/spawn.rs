@@ -50,7 +50,7 @@ fn the_output_of_a_command_is_collected_with_its_end() {
         let ground = ground();
         let claim = ground.namespace().create().unwrap();
         let script = "cat; echo out; echo error >&2; exit 3";
-        // The claim's own, which ends with the cell; the guard does not know how to start in a claim.
+        // PIPE(output-of-a-claim): it is what the test is about. The command ends with the cell.
         let collect = mortmain::Command::output;
         let mut command = claim.command("sh");
         command.args(["-c", script]);
@@ -184,6 +184,7 @@ fn a_command_that_is_started_past_its_claim_does_not_run() {
         let mut command = claim.command("touch");
         command.arg(claim.path().join("ran"));
         let past: &mut StdCommand = &mut command;
+        // PIPE(start-past-a-claim): that it is refused is what is tested.
         let error = past.status().expect_err("it is refused");
         assert_eq!(error.raw_os_error(), Some(Errno::EINVAL.0));
         assert_eq!(names_in(claim.path()), [""; 0]);

@@ -192,6 +192,7 @@ fn the_child_does_its_part_before_a_hook_of_the_users() {
     });
 }
 
+// PIPE(start-past-an-owner): that it is refused is what is tested.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "that it is refused is what is tested")]
 fn a_program_that_is_started_past_its_owner_does_not_run() {

@@ -9,7 +9,7 @@
 use std::ffi::{CStr, CString};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags};
@@ -107,7 +107,7 @@ impl Failed {
 pub(super) fn run(mut plan: Plan, mut link: UnixStream) -> u8 {
     let ended = furnish(&plan, &link).and_then(|()| match plan.program.take() {
         None => Ok(0),
-        Some(program) => start(program).map(|child| serve(child, plan.reaping)),
+        Some(program) => start(program).map(|program| serve(program, plan.reaping)),
     });
     ended.unwrap_or_else(|failed| {
         // A supervisor that cannot be told is dead, and then so is init.
@@ -173,18 +173,20 @@ fn write(path: &CStr, text: &str) -> Result<(), Errno> {
     clippy::disallowed_methods,
     reason = "nothing needs to end this child: everything in the cell ends with init, its parent"
 )]
-fn start(mut program: Command) -> Result<Child, Failed> {
-    program.spawn().map_err(|e| Failed {
+fn start(mut program: Command) -> Result<i32, Failed> {
+    // PIPE(program-of-init): it says what it says to whoever asked for the cell, and init is to reap
+    // it among others.
+    let program = program.spawn().map_err(|e| Failed {
         step: Step::Program,
         // OK because spawn fails with an errno, but for arguments that hold a NUL.
         errno: e.raw_os_error().unwrap_or(nix::libc::EINVAL),
-    })
+    })?;
+    // OK because pids are below 2^22.
+    Ok(i32::try_from(program.id()).expect("pids are positive"))
 }
 
 /// Waits for the program's end, reaping meanwhile if asked to, and returns its exit code.
-fn serve(program: Child, reaping: Reaping) -> u8 {
-    // OK because pids are below 2^22.
-    let program = i32::try_from(program.id()).expect("pids are positive");
+fn serve(program: i32, reaping: Reaping) -> u8 {
     loop {
         let ended = match reaping {
             Reaping::Always => wait(WaitOptions::empty()),
