@@ -98,6 +98,10 @@ pub(crate) struct Shared {
     #[arg(long = "binary", value_name = "NAME", help_heading = "Selection")]
     pub(crate) binaries: Vec<String>,
 
+    /// Build and run the tests of this package only; may be given more than once
+    #[arg(long = "test-package", value_name = "NAME", help_heading = "Selection")]
+    pub(crate) test_packages: Vec<String>,
+
     /// Longest time for one run of tests; quick ones get less, about ten times what they took
     /// unchanged, and slow ones of a search twice that
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = parse_duration, help_heading = "Execution")]
@@ -132,17 +136,8 @@ impl Shared {
 }
 
 /// What of `mutate` is about the mutants of operators, and has no meaning for named checks.
-const OF_OPERATORS: [&str; 9] = [
-    "packages",
-    "test_packages",
-    "files",
-    "functions",
-    "mutants",
-    "missed",
-    "partition",
-    "quick",
-    "matrix",
-];
+const OF_OPERATORS: [&str; 8] =
+    ["packages", "files", "functions", "mutants", "missed", "partition", "quick", "matrix"];
 
 #[derive(Args, Debug)]
 pub(crate) struct MutateOptions {
@@ -161,10 +156,6 @@ pub(crate) struct MutateOptions {
     /// those of the last run]
     #[arg(short, long = "package", value_name = "NAME", help_heading = "Selection")]
     pub(crate) packages: Vec<String>,
-
-    /// Build and run the tests of this package only; may be given more than once
-    #[arg(long = "test-package", value_name = "NAME", help_heading = "Selection")]
-    pub(crate) test_packages: Vec<String>,
 
     /// Only mutants of files whose path from the workspace matches; may be given more than once
     #[arg(long = "file", value_name = "GLOB", help_heading = "Selection")]
@@ -320,7 +311,6 @@ mod tests {
     fn what_is_about_operators_is_refused_for_a_named_check() {
         for option in [
             "--package=a",
-            "--test-package=a",
             "--file=a",
             "--function=a",
             "--mutant=a",
@@ -335,8 +325,10 @@ mod tests {
                 assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{option}");
             }
         }
-        let line = ["mortmain-mutants", "mutate", "--check=a1-x", "--kind=unit", "--list"];
-        assert!(Arguments::try_parse_from(line).is_ok());
+        for option in ["--kind=unit", "--test-package=a"] {
+            let line = ["mortmain-mutants", "mutate", "--check=a1-x", option, "--list"];
+            assert!(Arguments::try_parse_from(line).is_ok(), "{option}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::prove;
 use crate::record::{self, Ordered};
 use crate::run::Runner;
-use crate::session::begin;
+use crate::session::{begin, existing};
 use crate::state::{Fate, Recorded, State, TestRecord};
 use crate::survey::{self, Finding};
 use crate::switched::Switched;
@@ -43,7 +43,7 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
         None => {}
     }
     let workspace = Workspace::find(options.shared.manifest_path.as_deref())?;
-    let test_packages = existing(&workspace, &options.test_packages)?;
+    let test_packages = existing(&workspace, &options.shared.test_packages)?;
     if options.list {
         return list(options, &workspace);
     }
@@ -120,20 +120,6 @@ fn packages(workspace: &Workspace, asked: &[String]) -> anyhow::Result<Vec<Strin
         return Ok(packages);
     }
     existing(workspace, asked)
-}
-
-fn existing(workspace: &Workspace, asked: &[String]) -> anyhow::Result<Vec<String>> {
-    for name in asked {
-        if name == own_package() {
-            let message = format!("{name} is this program, which cannot change or test itself");
-            return Err(Stop::new(Exit::Usage, message).into());
-        }
-        if !workspace.members.iter().any(|member| member.name == *name) {
-            let message = format!("no package of the workspace is named {name}");
-            return Err(Stop::new(Exit::NothingMatched, message).into());
-        }
-    }
-    Ok(asked.to_vec())
 }
 
 /// The mutants that the command line asks for.

@@ -23,7 +23,7 @@ use crate::report::{self, Outcome, Verdict};
 use crate::run::{Answer, Baseline, Runner};
 use crate::suite::{Kind, Suite};
 use crate::tree::Scratch;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, own_package};
 
 /// How much of the output of a failing test or build is shown.
 const SHOWN_LINES: usize = 40;
@@ -37,6 +37,21 @@ pub(crate) fn begin(shared: &Shared) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Packages whose tests are asked for, which must be there.
+pub(crate) fn existing(workspace: &Workspace, asked: &[String]) -> anyhow::Result<Vec<String>> {
+    for name in asked {
+        if name == own_package() {
+            let message = format!("{name} is this program, which cannot change or test itself");
+            return Err(Stop::new(Exit::Usage, message).into());
+        }
+        if !workspace.members.iter().any(|member| member.name == *name) {
+            let message = format!("no package of the workspace is named {name}");
+            return Err(Stop::new(Exit::NothingMatched, message).into());
+        }
+    }
+    Ok(asked.to_vec())
+}
+
 /// Does something with the removals that are asked for, in a copy of the workspace and where tests
 /// can be confined.
 pub(crate) fn in_copy(
@@ -44,6 +59,7 @@ pub(crate) fn in_copy(
     workspace: &Workspace,
     work: impl FnOnce(Session<'_>, &[&Removal]) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
+    let test_packages = existing(workspace, &options.shared.test_packages)?;
     let scratch = Scratch::take(&workspace.target_directory)?;
     scratch.synchronise(&workspace.root)?;
     let removals = catalogue::plan(workspace, &scratch.tree())?;
@@ -58,7 +74,7 @@ pub(crate) fn in_copy(
             scratch: &scratch,
             tree: scratch.tree(),
             workspace,
-            packages: &[],
+            packages: &test_packages,
             jobs: options.shared.jobs,
             interrupt: &interrupt,
         },

@@ -199,6 +199,8 @@ mod starts_cargo {
             assert_eq!(finished.code, Some(4), "{finished:?}");
             assert_eq!(finished.stdout, "");
         }
+        let finished = fixture.run("prove", &["--test-package=nobody"]);
+        assert_eq!(finished.code, Some(4), "{finished:?}");
         let finished = fixture.run("prove", &["--check=a1-even", "--binary=no_such_binary"]);
         assert_eq!(finished.code, Some(4), "{finished:?}");
         assert_eq!(fixture.run("prove", &["--no-such-option"]).code, Some(2));
