@@ -26,7 +26,7 @@ mod expect;
 mod files;
 mod namespaces;
 mod owners;
-mod plant;
+pub mod plant;
 mod spawn;
 mod stage;
 mod strangers;

@@ -10,13 +10,13 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, makedev, mk
 
 use crate::scenario::story::Planted;
 
-/// Puts something where nothing is. Answers what has to be kept open for it.
-pub(super) fn plant(
-    what: Planted,
-    at: &Path,
-    precious: &Path,
-    short: &Path,
-) -> io::Result<Option<File>> {
+/// Puts something where nothing is. Answers what has to be kept open for it. `precious` is the
+/// directory with a `file` that links lead to; `short` is one whose path is short.
+///
+/// # Errors
+///
+/// When the system refuses to make it.
+pub fn plant(what: Planted, at: &Path, precious: &Path, short: &Path) -> io::Result<Option<File>> {
     let fifo = || mknodat(CWD, at, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
     match what {
         Planted::Fifo => fifo()?,
