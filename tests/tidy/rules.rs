@@ -2,9 +2,10 @@
 //!
 //! A rule is defined where a line of that page, or a row of a table in it, begins
 //! with its id in bold. A check is a comment `// CHECK(id-slug): why` on top of
-//! the code that does it. Every rule with a small letter has at least one check,
-//! or stands in the page's line of rules that are not built yet, and every check
-//! belongs to a rule.
+//! the code that does it. Every rule with a small letter has at least one check in
+//! the implementation, or stands in the page's line of rules that are not built yet,
+//! and every check belongs to a rule. A program that is built on the implementation
+//! may have checks as well, of what it has to do for a rule by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,8 @@ use crate::tree::{File, Outcome, Tree};
 pub(crate) const PAGE: &str = "docs/protocol.md";
 const NOT_BUILT: &str = "Not built yet:";
 const CHECKED: &str = "mortmain/src/";
+/// Where there may be checks beside those.
+const BUILT_ON_IT: &str = "server/src/";
 /// A reason of fewer words is none.
 const WORDS: usize = 4;
 
@@ -111,7 +114,8 @@ fn checks(tree: &Tree, rules: &Rules<'_>, outcome: &mut Outcome) -> BTreeSet<Str
             outcome.find(check.path, check.line, what);
             continue;
         };
-        if !check.path.starts_with(CHECKED) {
+        let known = [CHECKED, BUILT_ON_IT];
+        if !known.iter().any(|place| check.path.starts_with(place)) {
             outcome.find(check.path, check.line, format_args!("a check belongs into {CHECKED}"));
         }
         if !rules.defined.contains_key(id) {
@@ -132,7 +136,10 @@ fn checks(tree: &Tree, rules: &Rules<'_>, outcome: &mut Outcome) -> BTreeSet<Str
         } else {
             first.insert(check.slug.clone(), here);
         }
-        ids.insert(id.to_owned());
+        // Misplaced, it is told; the rule is not told to have none as well.
+        if !check.path.starts_with(BUILT_ON_IT) {
+            ids.insert(id.to_owned());
+        }
     }
     ids
 }
@@ -229,6 +236,21 @@ mod planted {
         check(&Tree::planted(&[(PAGE, RULES), ("harness/src/a.rs", code)])).assert_found(&[
             "harness/src/a.rs:1: a check belongs into mortmain/src/",
             "harness/src/a.rs:3: a check belongs into mortmain/src/",
+        ]);
+    }
+
+    #[test]
+    fn a_check_of_a_program_on_the_implementation_is_not_that_of_the_rule() {
+        let code = "// CHECK(c1-a): a reason of five words\na();\n";
+        let own = "// CHECK(c1-b): a reason of five words\nb();\n\
+                   // CHECK(c2-c): a reason of five words\nc();\n";
+        check(&Tree::planted(&[
+            (PAGE, RULES),
+            ("mortmain/src/a.rs", code),
+            ("server/src/a.rs", own),
+        ]))
+        .assert_found(&[
+            "docs/protocol.md:9: rule c2 has no `// CHECK(c2-…): why` in mortmain/src/",
         ]);
     }
 
