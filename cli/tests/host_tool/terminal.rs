@@ -16,6 +16,10 @@ fn is_job(line: &str) -> bool {
     line.starts_with("$RUN ") || line.starts_with("${RUN} ")
 }
 
+/// Says `ready` and reads lines until one is `one`. A signal that comes before it begins to read it sees
+/// to when it has read something: who sends one types a line after it.
+const READS_ONE: &str = "echo ready; until [ \"$x\" = one ]; do read x; done";
+
 /// A command that says what it is told.
 const REPEATS: &str = "sh -c 'echo ready; while read x; do echo got $x; done; echo end'";
 
@@ -93,12 +97,13 @@ fn ctrl_c_ends_a_loop_also_where_the_command_has_not_got_the_terminal() {
 fn a_command_that_handles_ctrl_c_goes_on() {
     in_cell(|| {
         let mut seat = Seat::at(&BASH);
-        let handles = "sh -c 'trap \"echo handled\" INT; echo ready; while :; do read x && break; done; exit 3'";
+        let handles = format!("sh -c 'trap \"echo handled\" INT; {READS_ONE}; exit 3'");
         seat.types(&format!("$RUN {handles}; echo code $?\n"));
         seat.sees("ready");
         seat.types(CTRL_C);
+        seat.types("\n");
         seat.sees("handled");
-        seat.types("x\n");
+        seat.types("one\n");
         seat.sees("code 3");
     });
 }
@@ -207,12 +212,13 @@ fn what_killed_runs_left_is_told_to_who_sits_there() {
 fn without_a_shell_above_it_ctrl_z_is_ignored() {
     in_cell(|| {
         // The tool is in the session leader's group, whose parent is in another session.
-        let script = "stty -echo; $RUN sh -c 'trap \"echo continued\" CONT; echo ready; \
-                      while :; do read x && echo got $x && break; done'; echo over";
-        let mut seat = Seat::bare(&["sh", "-c", script]);
+        let stays = format!("trap \"echo continued\" CONT; {READS_ONE}; echo got $x");
+        let script = format!("stty -echo; $RUN sh -c '{stays}'; echo over");
+        let mut seat = Seat::bare(&["sh", "-c", &script]);
         seat.sees("ready");
         for _ in 0..2 {
             seat.types(CTRL_Z);
+            seat.types("\n");
             seat.sees("continued");
         }
         seat.types("one\n");
