@@ -303,7 +303,14 @@ mod tests {
         given_up(&namespace);
         let gate = Arc::new(Mutex::new(()));
         let entrance = Arc::clone(&gate);
-        let root = beset(scratch.path(), move |_| drop(entrance.lock()));
+        let (call, called) = channel();
+        let root = beset(scratch.path(), move |_| {
+            // Nobody may be there any more who wants to know.
+            let _ = call.send(thread::current().id());
+            drop(entrance.lock());
+        });
+        // Those that opened the root.
+        called.try_iter().for_each(drop);
 
         let shut = gate.lock().expect("nobody has panicked with it");
         let (tell, returned) = channel();
@@ -311,6 +318,8 @@ mod tests {
             let sweep = in_background(root, SweepOptions::default(), Probes, Removes);
             tell.send(sweep).expect("somebody waits for it");
         });
+        let first = called.recv_timeout(SOON).expect("it makes a call");
+        assert_ne!(first, caller.thread().id(), "it waits for every call of the sweep");
         let sweep = returned.recv_timeout(SOON).expect("it waits for no call of the sweep");
         assert_eq!(sweep.receiver().expect("there is a thread").try_recv().ok(), None);
         drop(shut);

@@ -93,7 +93,14 @@ impl Sought {
         let list = value.and_then(|value| value.strip_prefix(b"=")).unwrap_or_default();
         // CHECK(l4-cookie-whole-entry): what merely contains the text names another thing.
         let carried = cookie::claims(list);
-        carried.flat_map(|random| self.random(random))
+        self.all(carried)
+    }
+
+    fn all<'s>(
+        &'s self,
+        claims: impl Iterator<Item = Random> + 's,
+    ) -> impl Iterator<Item = usize> + 's {
+        claims.flat_map(|random| self.random(random))
     }
 
     fn named(&self, component: &[u8]) -> Option<usize> {
