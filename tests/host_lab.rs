@@ -531,6 +531,32 @@ fn the_model_lists_what_it_can_be_asked_and_its_table() {
     assert_eq!(lines.iter().filter(|line| line.ends_with("go on to l4")).count(), 1);
 }
 
+#[test]
+fn every_step_of_the_code_is_held_against_the_model() {
+    let (code, lines) = lab(&["refine", "--then", "idle"]);
+    assert_eq!((code, lines.len()), (Some(0), 2), "{lines:#?}");
+    assert_eq!(lines[0], "never taken: owner 1: removes the file of an entry");
+    assert!(lines[1].contains(", beside the model: holds, "), "{lines:#?}");
+    let (code, lines) = lab(&["refine", "--without", "l3"]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    assert!(lines[0].starts_with("the model allows no such step: "), "{lines:#?}");
+    let last = lines.last().expect("a verdict");
+    assert!(last.contains(", without l3, beside the model: does not hold, "), "{last}");
+    let (code, lines) = lab(&["refine", "--then", "idle", "--kills", "0", "--json"]);
+    assert_eq!((code, lines.len()), (Some(0), 1), "{lines:#?}");
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("it is JSON");
+    assert_eq!((&line["schema"], &line["type"]), (&1.into(), &"refinement".into()), "{line}");
+    assert_eq!((&line["beyond"], &line["found"]), (&0.into(), &serde_json::Value::Null), "{line}");
+    assert!(line["taken"].as_array().is_some_and(|steps| steps.len() > 30), "{line}");
+    let (code, lines) = lab(&["refine", "--states", "100"]);
+    assert_eq!(code, Some(3), "{lines:#?}");
+    assert!(lines[0].ends_with(", beside the model: not decided at 100 states"), "{lines:#?}");
+    for bound in [["--kills", "3"], ["--sweeps", "3"], ["--without", "l9"]] {
+        let (code, lines) = lab(&["refine", bound[0], bound[1]]);
+        assert_eq!((code, lines.len()), (Some(2), 0), "{bound:?}: {lines:#?}");
+    }
+}
+
 /// A file with a text, in a test's own directory.
 #[track_caller]
 fn file_in(scratch: &Sandbox, name: &str, text: &str) -> String {
