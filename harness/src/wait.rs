@@ -187,6 +187,18 @@ pub struct Watch {
     pidfd: OwnedFd,
 }
 
+/// A hold on the process whose pid was said, be it a zombie.
+///
+/// # Panics
+///
+/// When it is no pid, or nobody is there.
+#[track_caller]
+#[must_use]
+pub fn hold(pid: &str) -> Watch {
+    let watch = Watch::open(pid.trim().parse().expect("it is a pid"));
+    watch.expect("the system gives a descriptor").expect("it is there")
+}
+
 impl Watch {
     /// Takes hold of the process with this pid; `None` when there is none.
     ///

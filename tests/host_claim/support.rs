@@ -8,7 +8,8 @@ use mortmain::{Child, Claim, Closed, Error, ErrorKind};
 use mortmain_harness::cell;
 use mortmain_harness::ground::Ground;
 use mortmain_harness::reader::Reader;
-use mortmain_harness::wait::{Deadline, Watch};
+use mortmain_harness::wait::Deadline;
+pub(crate) use mortmain_harness::wait::hold;
 
 pub(crate) const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
 
@@ -61,13 +62,6 @@ impl Script {
         assert!(self.child.wait().unwrap().success());
         self.lines.expect_eof(soon(), "the end of its output").unwrap()
     }
-}
-
-/// A hold on the process whose pid was said.
-#[track_caller]
-pub(crate) fn hold(pid: &str) -> Watch {
-    let watch = Watch::open(pid.parse().expect("it is a pid")).unwrap();
-    watch.expect("it lives")
 }
 
 /// Closes a claim in use: it is refused, and comes back.

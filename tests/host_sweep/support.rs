@@ -8,6 +8,7 @@ use mortmain_harness::cell;
 use mortmain_harness::forge::Record;
 use mortmain_harness::ground::{Ground, Owned, outcome};
 use mortmain_harness::guard::ChildGuard;
+pub(crate) use mortmain_harness::wait::hold;
 use mortmain_harness::wait::{Deadline, Watch};
 
 pub(crate) const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
@@ -32,12 +33,6 @@ pub(crate) fn soon() -> Deadline {
 pub(crate) fn kill(process: &Watch) {
     process.kill().unwrap();
     process.gone(soon()).unwrap();
-}
-
-#[track_caller]
-pub(crate) fn hold(pid: &str) -> Watch {
-    let watch = Watch::open(pid.parse().expect("it is a pid")).unwrap();
-    watch.expect("it lives")
 }
 
 /// What a report rests on, whatever came of it.

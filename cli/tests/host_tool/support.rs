@@ -9,17 +9,15 @@ use std::process::{Command, ExitStatus};
 use mortmain_harness::cell;
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::processes::processes;
+pub(crate) use mortmain_harness::wait::hold;
 use mortmain_harness::wait::{Deadline, Watch};
 
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_mortmain");
 
-/// The lab, which makes the cells. It is another package's program, and lies beside ours in every
-/// build of the workspace.
+/// The lab, which makes the cells.
 #[track_caller]
 pub(crate) fn lab() -> PathBuf {
-    let lab = Path::new(TOOL).with_file_name("mortmain-lab");
-    assert!(lab.exists(), "the lab makes the cell: `cargo build --package mortmain-lab` first");
-    lab
+    cell::lab_beside(TOOL)
 }
 
 /// Runs the body of the current test in a cell.
@@ -81,13 +79,6 @@ pub(crate) fn ran(command: Command) -> Ran {
 #[track_caller]
 pub(crate) fn said(child: &mut ChildGuard, what: &str) -> String {
     child.lines().next_line(soon(), what).unwrap()
-}
-
-/// A hold on the process whose pid was said.
-#[track_caller]
-pub(crate) fn hold(pid: &str) -> Watch {
-    let watch = Watch::open(pid.parse().expect("it is a pid")).unwrap();
-    watch.expect("it lives")
 }
 
 /// Kills a process and waits for its end.

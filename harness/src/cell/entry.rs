@@ -44,7 +44,21 @@ pub fn enter(lab: impl AsRef<Path>, body: impl FnOnce()) {
     Entry::new(lab).run(body);
 }
 
-/// The same for a test whose thread does not have its name, as in harnesses other than libtest.
+/// The lab's binary for a test of another package: it lies beside that package's own program in every
+/// build of the workspace.
+///
+/// # Panics
+///
+/// When it was not built.
+#[track_caller]
+#[must_use]
+pub fn lab_beside(program: impl AsRef<Path>) -> PathBuf {
+    let lab = program.as_ref().with_file_name("mortmain-lab");
+    assert!(lab.exists(), "the lab makes the cell: `cargo build --package mortmain-lab` first");
+    lab
+}
+
+/// As [`enter`], for a test whose thread does not have its name, as in harnesses other than libtest.
 ///
 /// # Panics
 ///

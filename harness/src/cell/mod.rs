@@ -42,7 +42,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use command::main;
-pub use entry::{Entry, enter, in_cell, probe};
+pub use entry::{Entry, enter, in_cell, lab_beside, probe};
 pub use missing::Missing;
 pub use supervisor::{supervise, try_cell};
 

@@ -7,20 +7,17 @@ use std::process::Command;
 use mortmain_harness::cell;
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::processes::processes;
-use mortmain_harness::wait::{Deadline, Watch};
+use mortmain_harness::wait::{self, Deadline, Watch};
 
 pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_mortmain-server");
 
 /// A script that stays. It waits for itself on a FIFO in the session directory.
 pub(crate) const STAYS: &str = "mkfifo never; read x <never";
 
-/// The lab, which makes the cells. It is another package's program, and lies beside ours in every
-/// build of the workspace.
+/// The lab, which makes the cells.
 #[track_caller]
 pub(crate) fn lab() -> PathBuf {
-    let lab = Path::new(SERVER).with_file_name("mortmain-lab");
-    assert!(lab.exists(), "the lab makes the cell: `cargo build --package mortmain-lab` first");
-    lab
+    cell::lab_beside(SERVER)
 }
 
 /// Runs the body of the current test in a cell.
@@ -58,8 +55,7 @@ pub(crate) fn ran_within(deadline: Deadline, command: Command) -> (Option<i32>, 
 /// A hold on a living process.
 #[track_caller]
 pub(crate) fn hold(pid: &str) -> Watch {
-    let watch = Watch::open(pid.trim().parse().expect("it is a pid")).unwrap();
-    let watch = watch.expect("it lives");
+    let watch = wait::hold(pid);
     assert!(!watch.is_gone().unwrap(), "process {pid} has ended");
     watch
 }
