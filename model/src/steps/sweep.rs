@@ -38,10 +38,16 @@ fn questions(rules: Rules, opened: Name) -> &'static [Look] {
 impl Turn<'_> {
     /// What a sweep can do next.
     pub(super) fn sweep(&mut self, sweep: usize) {
+        // Before anything else.
+        if !self.gives_back(sweep) {
+            self.goes_by_look(sweep);
+        }
+        self.sweeper_forks(sweep);
+    }
+
+    fn goes_by_look(&mut self, sweep: usize) {
         let it = self.now.sweeps[sweep];
-        if self.gives_back(sweep) {
-            // Before anything else.
-        } else if let Some(step) = Removal::of_look(it.look()) {
+        if let Some(step) = Removal::of_look(it.look()) {
             self.sweep_removes(sweep, step);
         } else {
             match it.look() {
@@ -56,7 +62,6 @@ impl Turn<'_> {
                 _ => self.next(sweep),
             }
         }
-        self.sweeper_forks(sweep);
     }
 
     /// l6: what it has told it does not hold.
