@@ -302,11 +302,8 @@ impl<'s, E: Engine> Machine<'s, E> {
 
     /// Whether the next call of a process may fail, not done or done.
     pub(super) fn can_fail(&self, state: &State<E::Process>, pid: Pid, done: bool) -> bool {
-        let process = state.processes.iter().find(|(other, _)| *other == pid);
-        process.is_some_and(|(_, process)| {
-            let request = self.engine.request(process);
-            if done { can_fail_done(request) } else { can_fail(request) }
-        })
+        let request = self.request_of(state, Choice::Step(pid));
+        request.is_some_and(if done { can_fail_done } else { can_fail })
     }
 
     /// What a choice asks for, if it is a step of a process.
@@ -321,14 +318,8 @@ impl<'s, E: Engine> Machine<'s, E> {
     }
 
     /// What a choice is about to do, in words that say the same in every run.
-    pub(super) fn label(&self, state: &mut State<E::Process>, choice: Choice) -> String {
-        match choice {
-            Choice::Step(pid) | Choice::Fail { pid, .. } => {
-                let process = state.process(pid).expect("only processes that live are chosen");
-                self.engine.request(process).to_string()
-            }
-            Choice::Kill(_) | Choice::Wait | Choice::Recover => String::new(),
-        }
+    pub(super) fn label(&self, state: &State<E::Process>, choice: Choice) -> String {
+        self.request_of(state, choice).map_or_else(String::new, Request::to_string)
     }
 
     /// Takes a choice, which must be possible.

@@ -78,7 +78,7 @@ fn run(
             return Err(ReplayError { at, choice });
         }
         firsts.push(machine.events.as_ref().map_or(0, Vec::len));
-        watch(at, &machine.label(&mut state, choice), &state.world);
+        watch(at, &machine.label(&state, choice), &state.world);
         if let Err(failure) = machine.take(&mut state, choice) {
             watch(at + 1, "", &state.world);
             // What is left of the schedule is of a run that goes on after it.

@@ -93,7 +93,7 @@ fn check_both_engines(setup: &Setup, trie: &mut Machine<'_, Trie<'_>>, iteration
         live.choices(&real, &mut others);
         assert_eq!(choices, others);
         let choice = scheduler.next(&choices);
-        assert_eq!(trie.label(&mut learnt, choice), live.label(&mut real, choice));
+        assert_eq!(trie.label(&learnt, choice), live.label(&real, choice));
         let came = trie.take(&mut learnt, choice);
         assert_eq!(came, live.take(&mut real, choice), "{choice} of iteration {iteration}");
         assert_eq!(learnt.world.fingerprint(), real.world.fingerprint());
