@@ -128,7 +128,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Mutate(options)) => Err(mutate::run(options)),
         None => {
             let modelled = model::run(&model::Options::named(), &cli.output, &interrupt)?;
-            let refined = refine::run(&refine::Options::small(), &cli.output, &interrupt)?;
+            let refined = refine::run(&refine::Options::default(), &cli.output, &interrupt)?;
             let explored = explore::run(&explore::Options::gate(), &cli.output, &interrupt)?;
             let failing = explore::run(&explore::Options::failing(), &cli.output, &interrupt)?;
             let compared = compare::run(&compare::Options::all(), &cli.output, &interrupt)?;

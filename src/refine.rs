@@ -16,10 +16,11 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 
 /// What is held against the model.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What is explored")]
 pub(crate) struct Options {
-    /// Switch a rule off in the code, to see the model refuse it: l3, l4, p1, p2 or r2
+    /// Switch a rule off in the code, to see the model refuse it: l3, l4, p1 or p2; what is so
+    /// without r2 is seen in the end alone, which is not held against the model
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Option<Without>,
     /// How the command behaves: plain, closes-all, leaves-child, leaves-daemon or escapes
@@ -38,22 +39,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(KILLS_MAX)))]
     kills: Option<u8>,
-    /// States after which the search gives up
-    #[arg(long, value_name = "N", default_value_t = STATES_MAX, help_heading = HOW)]
-    states: u32,
+    /// States after which the search gives up [default: 4000000]
+    #[arg(long, value_name = "N", help_heading = HOW)]
+    states: Option<u32>,
 }
 
-/// Some gigabyte of them.
+/// States of the default bound take about a gigabyte.
 const STATES_MAX: u32 = 4_000_000;
 
 impl Options {
-    /// An owner that waits for its command and closes, one sweep and one kill: every kind of step that
-    /// the model has for that is taken.
-    pub(crate) fn small() -> Options {
-        let (without, manner, then, sweeps, kills) = (None, None, None, None, None);
-        Options { without, manner, then, sweeps, kills, states: STATES_MAX }
-    }
-
+    /// Without options an owner that waits for its command and closes, one sweep and one kill: every
+    /// kind of step that the model has for that is taken.
     fn case(&self) -> Case {
         let whole = Case { then: Then::WaitAndClose, ..Case::SMALL };
         let case = self.without.map_or(whole, Without::shown_by);
@@ -72,7 +68,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     let case = options.case();
     let what = format!("{}, beside the model", describe(&case));
     let progress = output.progress("refine");
-    let bounds = Bounds { states_max: options.states };
+    let bounds = Bounds { states_max: options.states.unwrap_or(STATES_MAX) };
     let refined = refine(case, &bounds, &mut |counts| {
         progress.count(counts.states, "states");
         !interrupt.is_asked()

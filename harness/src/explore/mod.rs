@@ -111,17 +111,8 @@ impl Setup {
     }
 
     /// The processes that run from the beginning.
-    fn first_processes(&self) -> impl Iterator<Item = (Pid, ProgramId)> {
+    pub(crate) fn first_processes(&self) -> impl Iterator<Item = (Pid, ProgramId)> {
         self.starts.iter().enumerate().map(|(place, program)| (Setup::pid(place), *program))
-    }
-
-    /// The processes that run from the beginning: those of the program that cleans up in the end, and
-    /// the others before them.
-    pub(crate) fn players(&self) -> (Vec<Pid>, Vec<Pid>) {
-        let sweeps = |(_, program): &(Pid, ProgramId)| *program == self.last;
-        let (sweeps, owners): (Vec<_>, Vec<_>) = self.first_processes().partition(sweeps);
-        let pids = |them: Vec<(Pid, ProgramId)>| them.into_iter().map(|(pid, _)| pid).collect();
-        (pids(owners), pids(sweeps))
     }
 
     /// The process that cleans up in the end.

@@ -9,13 +9,15 @@ use mortmain::sys::{Name, Pid};
 use mortmain_model::Actor;
 use mortmain_model::state::{COMMANDS, DIRS};
 
+use crate::explore::Setup;
+use crate::simulated::subject::prefix;
 use crate::world::World;
 use crate::world::ids::{FileId, InodeId};
 
-/// The processes that run from the beginning.
+/// The processes that run from the beginning: one owner, and sweeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Players {
-    pub(super) owners: Vec<Pid>,
+    pub(super) owner: Pid,
     pub(super) sweeps: Vec<Pid>,
     pub(super) prefix: Prefix,
 }
@@ -24,8 +26,6 @@ pub(super) struct Players {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Dir {
     pub(super) inode: InodeId,
-    /// The owner that made it.
-    pub(super) owner: usize,
     /// The description that its owner locked first.
     pub(super) lease: Option<FileId>,
 }
@@ -49,9 +49,17 @@ pub(super) struct Cast {
 }
 
 impl Players {
-    pub(super) fn new(owners: Vec<Pid>, sweeps: Vec<Pid>) -> Players {
-        // OK because it is the prefix of every program in the world.
-        Players { owners, sweeps, prefix: Prefix::new("p").expect("a letter is a prefix") }
+    pub(super) fn of(setup: &Setup) -> Players {
+        let mut pids = setup.first_processes().map(|(pid, _)| pid);
+        // OK because every case begins with its owner, and has nobody but sweeps beside it.
+        let owner = pids.next().expect("an owner");
+        Players { owner, sweeps: pids.collect(), prefix: prefix() }
+    }
+
+    /// The description by which the owner holds the lock of an inode, if it does.
+    fn owners_lock(&self, world: &World, inode: InodeId) -> Option<FileId> {
+        let holder = world.holder(inode).filter(|holder| holder.by == self.owner)?;
+        Some(holder.file)
     }
 }
 
@@ -73,19 +81,15 @@ impl Cast {
                 continue;
             }
             let maker = inode.0.by;
-            let owner = players.owners.iter().position(|pid| *pid == maker);
-            let owner = owner.ok_or_else(|| format!("process {} made {name}", maker.0))?;
-            // One owner may begin anew; where there are two, each has one directory.
-            let free = |at: &usize| {
-                self.dirs[*at].is_none() && (players.owners.len() == 1 || *at == owner)
-            };
-            let Some(at) = (0..DIRS).find(free) else { return Ok(false) };
-            self.dirs[at] = Some(Dir { inode, owner, lease: None });
+            if maker != players.owner {
+                return Err(format!("process {} made {name}", maker.0));
+            }
+            let free = self.dirs.iter_mut().find(|slot| slot.is_none());
+            let Some(slot) = free else { return Ok(false) };
+            *slot = Some(Dir { inode, lease: None });
         }
-        for dir in self.dirs.iter_mut().flatten().filter(|dir| dir.lease.is_none()) {
-            let holder = world.holder(dir.inode);
-            let holder = holder.filter(|holder| holder.by == players.owners[dir.owner]);
-            dir.lease = holder.map(|holder| holder.file);
+        for dir in self.dirs.iter_mut().flatten() {
+            dir.lease = dir.lease.or_else(|| players.owners_lock(world, dir.inode));
         }
         Ok(true)
     }
@@ -101,10 +105,8 @@ impl Cast {
             };
             *slot = Some(Entry { name, file, lock: None });
         }
-        for entry in self.entries.iter_mut().flatten().filter(|entry| entry.lock.is_none()) {
-            let holder = world.holder(entry.file);
-            let holder = holder.filter(|holder| Some(&holder.by) == players.owners.first());
-            entry.lock = holder.map(|holder| holder.file);
+        for entry in self.entries.iter_mut().flatten() {
+            entry.lock = entry.lock.or_else(|| players.owners_lock(world, entry.file));
         }
         true
     }
@@ -115,7 +117,7 @@ impl Cast {
                 continue;
             }
             let starter = World::starter(pid);
-            let slot = if players.owners.first() == Some(&starter) {
+            let slot = if starter == players.owner {
                 self.commands.iter_mut().find(|slot| slot.is_none())
             } else {
                 let parent = self.commands.iter().position(|command| *command == Some(starter));
@@ -127,9 +129,9 @@ impl Cast {
         true
     }
 
-    /// The registry of the first owner's last claim.
+    /// The registry of the owner's last claim.
     pub(super) fn registry(&self, world: &World) -> Option<InodeId> {
-        let dir = self.dirs.iter().flatten().rfind(|dir| dir.owner == 0)?;
+        let dir = self.dirs.iter().flatten().next_back()?;
         world.named_in(dir.inode, &Name::fixed("commands"))
     }
 
@@ -139,11 +141,11 @@ impl Cast {
 
     /// What the model calls a process.
     pub(super) fn actor(&self, players: &Players, pid: Pid) -> Option<Actor> {
-        let at = |pids: &[Pid]| pids.iter().position(|other| *other == pid);
         let slot = |pids: &[Option<Pid>]| pids.iter().position(|other| *other == Some(pid));
-        at(&players.owners)
-            .map(Actor::Owner)
-            .or_else(|| at(&players.sweeps).map(Actor::Sweep))
+        let sweep = players.sweeps.iter().position(|other| *other == pid);
+        (pid == players.owner)
+            .then_some(Actor::Owner(0))
+            .or_else(|| sweep.map(Actor::Sweep))
             .or_else(|| slot(&self.commands).map(Actor::Command))
             .or_else(|| slot(&self.children).map(Actor::Child))
     }

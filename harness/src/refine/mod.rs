@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use mortmain::sys::Call;
 use mortmain_model::explore::Machine as _;
 use mortmain_model::setting::{Habits, Setting};
 use mortmain_model::{Act, Actor, Model, Step};
@@ -41,7 +42,6 @@ use crate::judge::Judged;
 use crate::simulated::subject::{Manner, Then};
 use crate::world::World;
 use crate::world::request::Request;
-use mortmain::sys::Call;
 
 /// Most kills of a case: the model has room for three, and an owner that ends by itself takes one.
 pub const KILLS_MAX: u32 = 2;
@@ -53,8 +53,6 @@ pub const SWEEPS_MAX: usize = mortmain_model::state::SWEEPS;
 pub struct Refined {
     /// What the search has shown; what it found may be a step that the model does not allow.
     pub exploration: Exploration,
-    /// Steps of the world after which the model had somewhere to go, other than to stay.
-    pub moved: u64,
     /// Steps that lie beyond what the model has room for.
     pub beyond: u64,
     /// Most states that the model could be in at one state of the world.
@@ -82,12 +80,10 @@ pub fn refine(
     let model = model_of(&case)?;
     // The model alone judges: it refuses the step at which something goes wrong, or one before it.
     let setup = Case { judged: Judged::Nothing, ..case }.setup();
-    let (owners, sweeps) = setup.players();
     let mut companion = Refinement {
-        players: Players::new(owners, sweeps),
+        players: Players::of(&setup),
         follower: Follower::new(model),
         known: FxHashMap::default(),
-        moved: 0,
         beyond: 0,
         states_max: 1,
     };
@@ -97,8 +93,8 @@ pub fn refine(
         Verdict::Holds => possible(&model).difference(&covered).copied().collect(),
         _ => BTreeSet::new(),
     };
-    let Refinement { moved, beyond, states_max, .. } = companion;
-    Ok(Refined { exploration, moved, beyond, states_max, covered, never })
+    let Refinement { beyond, states_max, .. } = companion;
+    Ok(Refined { exploration, beyond, states_max, covered, never })
 }
 
 /// The model within the bounds of a case.
@@ -180,7 +176,6 @@ struct Refinement {
     players: Players,
     follower: Follower,
     known: FxHashMap<Asked, Option<States>>,
-    moved: u64,
     beyond: u64,
     states_max: usize,
 }
@@ -219,15 +214,14 @@ impl Companion for Refinement {
                 next
             }
         };
-        let (states, _, _, shown) = asked;
         let next = next.ok_or_else(|| {
+            let (states, _, _, shown) = asked;
             format!(
                 "the model allows no such step: from none of the {} states that it may be in by \
                  then does anything lead to what is seen after it: {shown}",
                 states.len()
             )
         })?;
-        self.moved += u64::from(next != states);
         self.states_max = self.states_max.max(next.len());
         memory.states = Some(next);
         Ok(memory)

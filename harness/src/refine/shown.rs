@@ -5,7 +5,7 @@ use std::fmt;
 use mortmain::Place;
 use mortmain::sys::{Name as FileName, Pid};
 use mortmain_model::state::{
-    COMMANDS, Child, DIRS, Holder, Life, Look, Name, OWNERS, Record, SWEEPS, Stage, State, Task,
+    COMMANDS, Child, DIRS, Holder, Life, Look, Name, Record, SWEEPS, Stage, State, Task,
 };
 
 use super::cast::{Cast, Dir, Players};
@@ -46,7 +46,7 @@ pub(super) struct Shown {
     /// File, identity and lock.
     entries: [[bool; 3]; COMMANDS],
     /// Whether it lives.
-    owners: [Option<bool>; OWNERS],
+    owner: bool,
     commands: [ShownProcess; COMMANDS],
     children: [Child; COMMANDS],
     /// Whether it has ended.
@@ -76,7 +76,7 @@ impl Shown {
             dirs,
             made: std::array::from_fn(|at| cast.dirs[at].is_some()),
             entries: std::array::from_fn(|at| shown_entry(world, cast, at)),
-            owners: std::array::from_fn(|at| players.owners.get(at).map(|pid| world.lives(*pid))),
+            owner: world.lives(players.owner),
             commands: std::array::from_fn(|at| shown_process(world, cast.commands[at])),
             children: std::array::from_fn(child),
             ended: std::array::from_fn(ended),
@@ -86,7 +86,7 @@ impl Shown {
     /// Whether a state of the model shows the same.
     pub(super) fn is_of(&self, state: &State) -> bool {
         (0..DIRS).all(|at| self.dir_is_of(state, at))
-            && (0..OWNERS).all(|at| self.owner_is_of(state, at))
+            && self.owner_is_of(state)
             && (0..COMMANDS).all(|at| self.command_is_of(state, at))
             && (0..SWEEPS).all(|at| !self.ended[at] || state.sweeps[at].look() == Look::Idle)
     }
@@ -107,15 +107,13 @@ impl Shown {
         }
     }
 
-    fn owner_is_of(&self, state: &State, at: usize) -> bool {
-        let owner = state.owners[at];
-        let alive = owner.life() == Life::Alive;
-        let unborn = owner.life() == Life::Unborn;
-        match self.owners[at] {
-            None => unborn,
-            Some(true) => alive || unborn,
+    fn owner_is_of(&self, state: &State) -> bool {
+        let owner = state.owners[0];
+        match owner.life() {
             // Who has made nothing yet, and who has given its claim up, is to others as good as dead.
-            Some(false) => !alive || owner.task() == Task::Done,
+            Life::Unborn => true,
+            Life::Alive => self.owner || owner.task() == Task::Done,
+            _ => !self.owner,
         }
     }
 
@@ -154,7 +152,7 @@ fn shown_dir(world: &World, players: &Players, dir: &Dir) -> Result<Option<Shown
     let lock = match world.holder(dir.inode) {
         None => Holder::Nobody,
         Some(holder) if Some(holder.file) == dir.lease => Holder::Owner,
-        Some(holder) if holder.by == players.owners[dir.owner] => Holder::Closer,
+        Some(holder) if holder.by == players.owner => Holder::Closer,
         Some(holder) => {
             let sweep = players.sweeps.iter().position(|pid| *pid == holder.by);
             let by = holder.by.0;
@@ -202,14 +200,11 @@ impl fmt::Display for Shown {
                 None => {}
             }
         }
-        for (at, alive) in self.owners.iter().enumerate() {
-            if let Some(alive) = alive {
-                told.push(format!("owner {} {}", at + 1, if *alive { "lives" } else { "is dead" }));
-            }
-        }
+        told.push(format!("the owner {}", if self.owner { "lives" } else { "is dead" }));
         for (at, [file, id, locked]) in self.entries.iter().enumerate() {
             let process = match self.commands[at] {
-                ShownProcess::Unborn => continue,
+                ShownProcess::Unborn if !(*file || *id || *locked) => continue,
+                ShownProcess::Unborn => "is not started",
                 ShownProcess::Forked(_) => "is forked",
                 ShownProcess::Running => "runs",
                 ShownProcess::Zombie => "is a zombie",
@@ -219,10 +214,13 @@ impl fmt::Display for Shown {
             let parts: Vec<&str> =
                 parts.into_iter().filter(|(has, _)| **has).map(|(_, part)| part).collect();
             let parts = if parts.is_empty() { "nothing".into() } else { parts.join(", ") };
-            told.push(format!("command {} {process} and its entry has {parts}", at + 1));
-        }
-        for (at, child) in self.children.iter().enumerate().filter(|(_, it)| **it != Child::None) {
-            told.push(format!("its child {}: {child:?}", at + 1));
+            let child = match self.children[at] {
+                Child::None => "",
+                Child::InGroup => ", has a child in its group",
+                Child::Outside => ", has a child outside of its group",
+                Child::Ended => ", had a child",
+            };
+            told.push(format!("command {} {process}{child}, and its entry has {parts}", at + 1));
         }
         for (at, _) in self.ended.iter().enumerate().filter(|(_, ended)| **ended) {
             told.push(format!("sweep {} has ended", at + 1));

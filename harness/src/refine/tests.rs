@@ -77,7 +77,7 @@ fn code_without_a_rule_takes_a_step_that_the_model_refuses() {
 fn what_is_seen_after_a_step_that_is_refused_is_told() {
     let why = refused(Without::L3.shown_by());
     let told = "directory 1 is a tombstone with an owner's record, commands, files, locked by a \
-                sweep; owner 1 is dead; command 1 ";
+                sweep; the owner is dead; command 1 ";
     assert!(why.contains(told), "{why}");
 }
 

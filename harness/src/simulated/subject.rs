@@ -173,9 +173,13 @@ where
     P: Prober<K>,
     R: Remover<K>,
 {
-    // OK because a letter is a prefix.
-    let prefix = Prefix::new("p").expect("a letter is a prefix");
-    let Ok(root) = Root::open(kernel, World::root_path(), prefix) else { return 1 };
+    let Ok(root) = Root::open(kernel, World::root_path(), prefix()) else { return 1 };
     let report = root.sweep_with(&SweepOptions::default(), &mut prober, &mut remover);
     i32::from(report.trouble.is_some())
+}
+
+/// What the claims of every program in the world are called by.
+pub(crate) fn prefix() -> Prefix {
+    // OK because a letter is a prefix.
+    Prefix::new("p").expect("a letter is a prefix")
 }
