@@ -15,7 +15,7 @@ use mortmain_subjects::{Beyond, System};
 
 use crate::raw::coroutine::ask;
 use crate::world::Fingerprint;
-use crate::world::ids::ClaimId;
+use crate::world::ids::{ClaimId, ProgramId};
 use crate::world::request::{ChildCall, Command, Request, Response};
 
 /// What a call answers that a panicking process makes while it unwinds. It is
@@ -66,6 +66,14 @@ impl WorldKernel {
         let _ = done;
     }
 
+    /// Goes to work in a directory.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn work_in(&self, path: &PathBytes) -> Answer<()> {
+        answer!(Request::WorkIn { path: path.clone() }, Done)
+    }
+
     /// Writes a new file into what this process uses of its claim.
     ///
     /// # Errors
@@ -97,6 +105,24 @@ impl WorldKernel {
         let done: Answer<()> = answer!(Request::Alone { begins }, Done);
         // It cannot fail, but for a process that unwinds.
         let _ = done;
+    }
+
+    /// Says a line to whoever tells it what to do, and waits for the next one.
+    ///
+    /// # Errors
+    /// When the process unwinds.
+    pub fn line(&self, said: &[u8]) -> Answer<Box<[u8]>> {
+        match ask(Request::Line { said: said.into() }) {
+            Some(Response::Line(line)) => Ok(line),
+            Some(other) => unreachable!("a line is answered by a line, not {other:?}"),
+            None => Err(UNWINDING),
+        }
+    }
+
+    /// Becomes another program, with this value of `MORTMAIN_CLAIM`.
+    pub fn exec(&self, program: ProgramId, cookie: &[u8]) -> ! {
+        ask(Request::Exec { program, cookie: cookie.into() });
+        unreachable!("what follows an exec is not this program")
     }
 
     /// Lives on and does nothing, until it is killed.

@@ -41,7 +41,7 @@ pub(super) struct Inode {
     /// Its `flock`, while it is held.
     lock: Option<Holder>,
     /// When its content was last changed, in seconds since 1970.
-    modified: u64,
+    pub(super) modified: u64,
     /// Who gave it another name last, where that can be forgiven.
     moved_by: Option<Pid>,
 }
@@ -116,7 +116,7 @@ impl Inode {
         }
     }
 
-    fn put(&mut self, name: &Name, inode: InodeId) {
+    pub(super) fn put(&mut self, name: &Name, inode: InodeId) {
         let entries = self.entries_mut();
         match entries.binary_search_by(|(entry, _)| entry.cmp(name)) {
             Ok(at) => entries[at].1 = inode,
@@ -124,7 +124,7 @@ impl Inode {
         }
     }
 
-    fn take(&mut self, name: &Name) {
+    pub(super) fn take(&mut self, name: &Name) {
         self.entries_mut().retain(|(entry, _)| entry != name);
     }
 }
@@ -220,7 +220,11 @@ impl World {
     /// The path of an open description below the root of claims, or an empty one
     /// where it has none (any more).
     pub(super) fn path_of(&self, file: FileId) -> PathBytes {
-        let inode = self.open_file(file).inode;
+        self.path_to(self.open_file(file).inode)
+    }
+
+    /// The same of an inode.
+    pub(super) fn path_to(&self, inode: InodeId) -> PathBytes {
         self.path_below(self.root, &PathBytes::from(&b"/"[..]), inode).unwrap_or_default()
     }
 
@@ -410,7 +414,7 @@ impl World {
     }
 
     /// Changes what is in an inode.
-    fn change(&mut self, inode: InodeId, change: impl FnOnce(&mut Inode)) {
+    pub(super) fn change(&mut self, inode: InodeId, change: impl FnOnce(&mut Inode)) {
         let now = self.now;
         self.inodes.update(inode, |inode| {
             change(inode);
@@ -423,7 +427,7 @@ impl World {
         Ok(Reply::Number(self.inode(self.look_up(dir, name)?).modified))
     }
 
-    fn drop_name(&mut self, dir: InodeId, name: &Name, inode: InodeId) {
+    pub(super) fn drop_name(&mut self, dir: InodeId, name: &Name, inode: InodeId) {
         self.change(dir, |dir| dir.take(name));
         self.inodes.update(inode, |inode| inode.links -= 1);
         self.free_if_unused(inode);

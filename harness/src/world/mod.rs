@@ -10,17 +10,16 @@
 //! There is: one boot, one user, one pid namespace, a whole `/proc`, one tmpfs
 //! with one root for claims; processes with parents, groups, zombies, and an
 //! init that reaps orphans at once or never; fork and exec with descriptors,
-//! close-on-exec; what a look at a process shows of its descriptors and its
-//! cookie; directories, files, symbolic links, names and inodes; `flock` on
+//! close-on-exec; what a look at a process shows of its working directory, its
+//! descriptors and its cookie; a limit of descriptors; directories, files, symbolic links, names and inodes; `flock` on
 //! open file descriptions; SIGKILL; a wall clock, which stands still until the
 //! explorer lets time pass (waiting with a limit ends at a moment that it
 //! chooses, a pause takes no time).
 //!
-//! There is not (yet): threads, sessions, signals other than SIGKILL; reuse of
-//! process numbers; other users, permissions (modes are kept, and forbid
-//! nothing); other namespaces, mounts, working directories, file systems, hard
-//! links, FIFOs, devices; what is lost when the power goes; limits of space,
-//! inodes and descriptors; reboots; directory orders other than by name. A call
+//! There is not (yet): threads (but a first one that has ended, [`odd`]), sessions,
+//! signals other than SIGKILL; other users, permissions (modes are kept, and forbid
+//! nothing); other namespaces, mounts, file systems, hard links, FIFOs, devices;
+//! what is lost when the power goes; limits of space and inodes; reboots; directory orders other than by name. A call
 //! is done whole or not at all, but for a spawn, which forks, lets the child
 //! make its steps, and is answered. That calls fail for no reason of their own
 //! is the explorer's doing.
@@ -29,7 +28,9 @@ mod claims;
 mod describe;
 mod files;
 mod fingerprint;
+pub mod hand;
 pub mod ids;
+mod odd;
 mod process;
 pub mod request;
 pub mod seen;
@@ -51,8 +52,6 @@ use self::table::Table;
 
 /// When the world begins: any moment will do.
 const EPOCH: u64 = 1_800_000_000;
-/// What a process may have open: more than anything here has.
-const DESCRIPTORS_MAX: u64 = 1024;
 
 /// What init does with what has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -125,6 +124,8 @@ pub struct World {
     top: InodeId,
     /// The directory that claims are made in.
     root: InodeId,
+    /// How many things somebody has put somewhere who is no process ([`hand`]).
+    put_so_far: u32,
 }
 
 impl World {
@@ -144,6 +145,7 @@ impl World {
             claims: Table::new(3),
             top: nowhere,
             root: nowhere,
+            put_so_far: 0,
         };
         world.make_root(&Name::fixed("r"));
         world
@@ -206,7 +208,7 @@ impl World {
                 self.wait_can_go_on(pid, *child, *wait)
             }
             Request::Spawn { .. } => self.spawn_can_go_on(pid),
-            Request::Idle => false,
+            Request::Idle | Request::Line { .. } => false,
             _ => true,
         }
     }
@@ -255,6 +257,7 @@ impl World {
                 self.close_but(pid, |_| false);
                 Effect::Answer(Response::Done(Ok(())))
             }
+            Request::WorkIn { path } => Effect::Answer(Response::Done(self.work_in(pid, path))),
             Request::Touch { name } => Effect::Answer(Response::Done(self.touch(pid, name))),
             Request::Hold { claim, files } => {
                 Effect::Answer(Response::Held(self.hold(pid, claim, files)))
@@ -268,7 +271,9 @@ impl World {
                 Effect::Answer(Response::Done(Ok(())))
             }
             Request::Aside | Request::Result { .. } => Effect::Answer(Response::Done(Ok(()))),
-            Request::Idle => unreachable!("an idle process takes no step"),
+            Request::Idle | Request::Line { .. } => {
+                unreachable!("who is idle, or waits for an order, takes no step")
+            }
             Request::Exit { status } => {
                 self.end(pid, Ending::Exited(*status));
                 Effect::Ended
@@ -303,6 +308,7 @@ impl World {
     }
 
     fn call(&mut self, pid: Pid, call: &Call) -> Answer<Reply> {
+        self.lacks_descriptor(pid, call)?;
         match call {
             Call::OpenRoot { path } => self.open_for(pid, self.open_path(path)?),
             Call::OpenDir { dir, name } => {
@@ -347,11 +353,14 @@ impl World {
             Call::Whoami => self.whoami(pid),
             Call::ProcessExists { pid } => self.process_exists(*pid),
             Call::GroupExists { group } => self.group_exists(*group),
-            Call::Process { pid } => self.show(*pid),
+            Call::Process { pid: shown } => self.show(pid, *shown),
             Call::Pidfs { pid } => self.pidfs(*pid),
             Call::Pids => self.pids(),
             Call::Uses { pid, of, .. } => self.uses(*pid, of),
-            Call::DescriptorsMax => Ok(Reply::Number(DESCRIPTORS_MAX)),
+            Call::DescriptorsMax => {
+                let end = self.process(pid).odd.descriptors_end();
+                Ok(Reply::Number(end.unsigned_abs().into()))
+            }
             Call::KillGroup { group } => self.kill_group(pid, *group),
             Call::Wait { pid: child, reap, .. } => self.wait(pid, *child, *reap),
             Call::Pause { .. } => Ok(Reply::Done),

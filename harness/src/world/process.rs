@@ -14,6 +14,7 @@ use mortmain::sys::{
 
 use super::files::UID;
 use super::ids::{ClaimId, FileId, InodeId, Made, ProgramId};
+use super::odd::Odd;
 use super::request::{Command, Response};
 use super::{Effect, Reaping, World};
 
@@ -78,6 +79,7 @@ pub(super) struct Process {
     alone: bool,
     spawning: Option<Spawning>,
     counts: Counts,
+    pub(super) odd: Odd,
 }
 
 impl Process {
@@ -98,20 +100,29 @@ impl Process {
         self.descriptors.insert(at, descriptor);
     }
 
-    /// The lowest descriptor number from here on that is not in use.
-    fn free_number(&self, lowest: i32) -> i32 {
+    /// The descriptor numbers from here on that are not in use.
+    fn free_numbers(&self, lowest: i32) -> impl Iterator<Item = i32> {
         let taken = |number| self.descriptors.iter().any(|other| other.number == number);
-        (lowest..).find(|number| !taken(*number)).expect("few descriptors are open")
+        (lowest..).filter(move |number| !taken(*number))
+    }
+
+    /// The lowest of them.
+    fn free_number(&self, lowest: i32) -> i32 {
+        self.free_numbers(lowest).next().expect("few descriptors are open")
+    }
+
+    /// Who it is, the number being its own, to somebody with this clock.
+    fn id(&self, pid: Pid, to: Odd) -> ProcessId {
+        let number = u64::from(pid.0.cast_unsigned());
+        let before = u64::from(self.odd.before);
+        let start_ticks = to.reads(1000 + number + before);
+        ProcessId { pid, start_ticks, pidfs: (number << 8) | (1 + before) }
     }
 }
 
-fn home() -> Home {
-    Home { boot: *b"the only boot...", pid_ns: Home::INITIAL_PID_NS, time_ns: TIME_NS }
-}
-
-fn process_id(pid: Pid) -> ProcessId {
-    let number = u64::from(pid.0.cast_unsigned());
-    ProcessId { pid, start_ticks: 1000 + number, pidfs: number << 8 | 1 }
+fn home(odd: Odd) -> Home {
+    let time_ns = odd.clock.map_or(TIME_NS, |clock| clock.namespace);
+    Home { boot: *b"the only boot...", pid_ns: Home::INITIAL_PID_NS, time_ns }
 }
 
 /// Spreads a small number over 64 bits, each with its own result.
@@ -140,6 +151,7 @@ impl World {
             alone: false,
             spawning: None,
             counts: Counts::default(),
+            odd: Odd::default(),
         };
         self.processes.insert(pid, process);
     }
@@ -185,6 +197,11 @@ impl World {
 
     pub(super) fn next_claim(&mut self, pid: Pid) -> ClaimId {
         self.count(pid, |counts| &mut counts.claims, ClaimId)
+    }
+
+    /// The numbers of descriptors that a process could get, the lowest first.
+    pub(super) fn free_numbers(&self, pid: Pid) -> impl Iterator<Item = i32> {
+        self.process(pid).free_numbers(LOWEST)
     }
 
     /// The description behind a descriptor.
@@ -315,8 +332,10 @@ impl World {
     }
 
     pub(super) fn child_identity(&self, pid: Pid) -> Answer<ChildIdentity> {
-        let Home { pid_ns, time_ns, .. } = home();
-        Ok(ChildIdentity { process: process_id(pid), pid_ns, time_ns, uid: UID, gid: UID })
+        let process = self.process(pid);
+        let Home { pid_ns, time_ns, .. } = home(process.odd);
+        let process = process.id(pid, process.odd);
+        Ok(ChildIdentity { process, pid_ns, time_ns, uid: UID, gid: UID })
     }
 
     pub(super) fn new_group(&mut self, pid: Pid) {
@@ -329,6 +348,7 @@ impl World {
             process.life = Life::Running;
             process.program = program.name;
             process.cookie = cookie.into();
+            process.odd = process.odd.after_exec();
         });
         self.close_but(pid, |descriptor| descriptor.keep);
         Effect::Image(program)
@@ -434,28 +454,28 @@ impl World {
         if self.processes.contains(pid) { Ok(Reply::Done) } else { Err(Errno::ESRCH) }
     }
 
-    pub(super) fn show(&self, pid: Pid) -> Answer<Reply> {
+    pub(super) fn show(&self, to: Pid, pid: Pid) -> Answer<Reply> {
         let process = self.processes.get(pid).ok_or(Errno::ENOENT)?;
         Ok(Reply::Process(Shown {
-            start_ticks: process_id(pid).start_ticks,
+            start_ticks: process.id(pid, self.process(to).odd).start_ticks,
             group: process.group,
-            zombie: !process.lives(),
-            threads: 1,
+            zombie: !process.lives() || process.odd.headless,
+            threads: if process.lives() && process.odd.headless { 2 } else { 1 },
             program: short(process.program),
         }))
     }
 
     pub(super) fn pidfs(&self, pid: Pid) -> Answer<Reply> {
-        self.process_exists(pid)?;
-        Ok(Reply::Number(process_id(pid).pidfs))
+        let process = self.processes.get(pid).ok_or(Errno::ESRCH)?;
+        Ok(Reply::Number(process.id(pid, process.odd).pidfs))
     }
 
     pub(super) fn pids(&self) -> Answer<Reply> {
         Ok(Reply::Pids(self.processes.iter().map(|(pid, _)| pid).collect()))
     }
 
-    /// What a process uses of some claims: by its descriptors, and by its cookie.
-    /// There are no mounts.
+    /// What a process uses of some claims: by the directory that it works in, by its
+    /// descriptors, and by its cookie. There are no mounts.
     pub(super) fn uses(&self, pid: Pid, of: &Sought) -> Answer<Reply> {
         let mut uses = Uses::default();
         if let Some(process) = self.processes.get(pid).filter(|process| process.lives()) {
@@ -463,6 +483,11 @@ impl World {
             for descriptor in &process.descriptors {
                 let path = self.path_of(descriptor.file);
                 found.extend(of.below(&path.0).map(|claim| (claim, Use::Descriptor)));
+            }
+            if let Some(dir) = process.odd.works_in {
+                let path = self.path_to(dir);
+                let claims = of.at_or_below(&path.0);
+                found.extend(claims.map(|claim| (claim, Use::WorkingDirectory)));
             }
             let cookie = [b"MORTMAIN_CLAIM=", &process.cookie[..]].concat();
             found.extend(of.carried(&cookie).map(|claim| (claim, Use::Cookie)));
@@ -484,14 +509,15 @@ impl World {
     pub(super) fn uses_for_ever(&self, asking: Pid, pid: Pid) -> bool {
         !self.lives(pid)
             || pid == asking
+                && self.process(pid).odd.works_in.is_none()
                 && self.process(pid).descriptors.iter().all(|fd| !self.is_below_claims(fd.file))
     }
 
     pub(super) fn identity(&self, pid: Pid) -> Answer<Reply> {
         let process = self.process(pid);
         Ok(Reply::Identity(Box::new(Identity {
-            process: process_id(pid),
-            home: home(),
+            process: process.id(pid, process.odd),
+            home: home(process.odd),
             uid: UID,
             gid: UID,
             overflow_uid: Some(65_534),

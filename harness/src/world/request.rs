@@ -76,6 +76,11 @@ pub enum Request {
     Fork,
     /// Closes every descriptor.
     CloseAll,
+    /// Goes to work in a directory.
+    WorkIn {
+        /// Its path.
+        path: PathBytes,
+    },
     /// Writes a new file into what it uses of its claim.
     Touch {
         /// Name of the file.
@@ -105,6 +110,12 @@ pub enum Request {
     Result {
         /// Stands for what it keeps.
         of: Fingerprint,
+    },
+    /// Says a line to whoever tells it what to do, and waits for the next one. The world is not
+    /// asked: whoever runs the processes answers.
+    Line {
+        /// What it says.
+        said: Box<[u8]>,
     },
     /// Does nothing more until it is killed.
     Idle,
@@ -151,6 +162,8 @@ pub enum Response {
     Forked(Answer<Option<Pid>>),
     /// Of [`Request::Hold`].
     Held(ClaimId),
+    /// Of [`Request::Line`].
+    Line(Box<[u8]>),
 }
 
 impl fmt::Display for Request {
@@ -177,11 +190,13 @@ impl fmt::Display for Request {
             Request::Result { .. } => f.write_str("keep its result"),
             Request::Fork => f.write_str("fork"),
             Request::CloseAll => f.write_str("close every descriptor"),
+            Request::WorkIn { path } => write!(f, "go to work in {path}"),
             Request::Touch { name } => write!(f, "write the file {name} into its claim"),
             Request::Hold { claim, .. } => write!(f, "hold {claim}"),
             Request::GiveUp { .. } => f.write_str("give the claim up"),
             Request::Alone { begins: true } => f.write_str("begin what only one may do"),
             Request::Alone { begins: false } => f.write_str("end what only one may do"),
+            Request::Line { .. } => f.write_str("wait for an order"),
             Request::Idle => f.write_str("idle"),
             Request::Exit { status } => write!(f, "exit {status}"),
             Request::Panicked { message } => write!(f, "panic: {message}"),
@@ -198,6 +213,7 @@ impl fmt::Display for Response {
             }
             Response::Identity(Ok(identity)) => write!(f, "process {}", identity.process.pid.0),
             Response::Done(Ok(())) | Response::Held(_) => f.write_str("done"),
+            Response::Line(line) => write!(f, "{} bytes", line.len()),
             Response::Forked(Ok(None)) => f.write_str("the child"),
             Response::Reply(Err(errno))
             | Response::Spawned(Err(errno))
