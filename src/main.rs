@@ -37,7 +37,7 @@ use crate::output::Output;
 /// Without a command it does its main job: it searches the pure model of the protocol, and holds every
 /// step of the real code in a simulated kernel against it; it explores every order of an owner, its
 /// command and two sweeps there, with two kills anywhere, or with a kill and a call that fails; it lets other designs fail there; it tells all scenarios with real
-/// processes; then it kills real processes at every system call of `mortmain`, lets every call fail in
+/// processes and in the simulated kernel, which have to agree; then it kills real processes at every system call of `mortmain`, lets every call fail in
 /// every way, and looks at what is true afterwards.
 #[derive(Parser, Debug)]
 #[command(name = "mortmain-lab", version, after_help = exit::TABLE)]
@@ -73,7 +73,7 @@ enum Command {
     /// Search the pure model of the protocol, or take a rule out of it
     #[command(after_help = exit::TABLE)]
     Model(model::Options),
-    /// Tell stories with real processes, and look at what is true in them
+    /// Tell stories with real processes and in the simulated kernel, and look at what is true in them
     #[command(after_help = exit::TABLE)]
     Scenario(scenario::Options),
     /// Change the implementation one place at a time, and look for tests that notice

@@ -585,7 +585,7 @@ fn the_scenario_of_the_documentation_holds_and_fails_where_everything_counts_as_
     let (code, lines) = lab(&["scenario", &file]);
     assert_eq!(code, Some(0), "{lines:#?}");
     let verdict = lines.last().map(String::as_str);
-    assert_eq!(verdict, Some("1 scenario holds: 2 sweeps, 1 canary"));
+    assert_eq!(verdict, Some("1 scenario holds: 2 sweeps, 1 canary; in the world 1"));
     let (code, lines) = lab(&["scenario", &file, "--subject", "always-gone"]);
     assert_eq!(code, Some(1), "{lines:#?}");
     assert!(
@@ -606,7 +606,8 @@ fn an_escape_is_no_pass_and_has_to_happen() {
     let (code, lines) = lab(&["scenario", &file]);
     assert_eq!(code, Some(0), "{lines:#?}");
     let verdict = lines.last().map(String::as_str);
-    assert_eq!(verdict, Some("0 scenarios hold, 1 shows a known escape: 2 sweeps, 1 canary"));
+    let expected = "0 scenarios hold, 1 shows a known escape: 2 sweeps, 1 canary; in the world 1";
+    assert_eq!(verdict, Some(expected));
     let seen = known.replace("own-session = true\nlock = \"closed\"\n", "");
     let seen = seen.replace("is = \"gone\" }, ", "is = \"kept\" }, ");
     let file = file_in(&scratch, "no-escape.toml", &seen);
@@ -614,6 +615,26 @@ fn an_escape_is_no_pass_and_has_to_happen() {
     assert_eq!(code, Some(1), "{lines:#?}");
     let expected = "error[escape]: command `daemon` was to escape, and kept its claim";
     assert!(lines[0].starts_with(expected), "{lines:#?}");
+}
+
+#[test]
+fn a_story_is_told_in_the_world_as_far_as_that_has_what_it_needs() {
+    let stories = ["scenario", "--on", "world", "owners/zombie", "sockets/passed-to-another"];
+    let (code, lines) = lab(&stories);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let why = "not told in the world, host only: no simulated process is passed a socket:";
+    let at = lines.iter().position(|line| line == why).expect("it is told what is missing");
+    assert_eq!(lines[at + 1].trim(), "sockets/passed-to-another");
+    let verdict = lines.last().map(String::as_str);
+    assert_eq!(verdict, Some("1 scenario holds, 1 skipped: 2 sweeps, 1 canary"));
+    let (code, lines) = lab(&[&stories[..], &["--json"]].concat());
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).expect("a line is JSON");
+    assert_eq!(
+        (code, &line["schema"], &line["world"]["result"]),
+        (Some(0), &1.into(), &"held".into())
+    );
+    let (code, _) = lab(&["scenario", "--on", "world", "sockets/passed-to-another"]);
+    assert_eq!(code, Some(4), "nothing was told");
 }
 
 #[test]

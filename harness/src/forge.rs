@@ -68,11 +68,16 @@ impl Record {
     pub fn read(link: &Path) -> io::Result<Self> {
         let text = fs::read_link(link)?.into_os_string().into_vec();
         let name = link.file_name().unwrap_or_default().as_bytes();
-        let of_owner = matches!(name, b"owner" | b"released");
-        Self::parse(&text, of_owner).ok_or_else(|| {
+        Self::of_link(name, &text).ok_or_else(|| {
             let what = format!("{} is no record: {}", link.display(), text.escape_ascii());
             io::Error::new(io::ErrorKind::InvalidData, what)
         })
+    }
+
+    /// The record that is the text of a link of this name.
+    #[must_use]
+    pub fn of_link(name: &[u8], text: &[u8]) -> Option<Self> {
+        Self::parse(text, matches!(name, b"owner" | b"released"))
     }
 
     /// Puts the record into the place of the link, whatever is there.

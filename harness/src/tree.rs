@@ -127,7 +127,7 @@ fn node(path: &Path) -> io::Result<Node> {
 
 /// Puts `*` for every run of twelve or more characters of the random alphabet that follows a
 /// hyphen.
-fn without_random(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn without_random(bytes: &[u8]) -> Vec<u8> {
     let is_random = |byte: &u8| matches!(byte, b'a'..=b'z' | b'2'..=b'7');
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

@@ -129,10 +129,15 @@ pub(super) fn read(file: &Path) -> Result<Done, Failure> {
 
 /// A store of lines of text.
 fn store(file: &Path) -> Result<Store, Error> {
-    Ok(Store::at(file)?.valid_if(|content| match std::str::from_utf8(content) {
+    Ok(Store::at(file)?.valid_if(lines_of_text))
+}
+
+/// Whether a store may hold this.
+pub(crate) fn lines_of_text(content: &[u8]) -> Result<(), String> {
+    match std::str::from_utf8(content) {
         Ok(text) if text.lines().all(|line| !line.contains(char::is_control)) => Ok(()),
         _ => Err("these are no lines of text".into()),
-    }))
+    }
 }
 
 /// Does something over a kernel at one of whose calls something happens.

@@ -24,9 +24,10 @@ mod held;
 mod launch;
 mod many;
 mod play;
-mod sweep;
+pub(crate) mod sweep;
 pub mod wire;
 
+pub(crate) use beside::lines_of_text;
 pub use client::Actor;
 pub(crate) use held::HELD;
 pub use launch::{Launch, Passed};

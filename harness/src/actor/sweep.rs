@@ -17,8 +17,7 @@ use crate::answers::Answers;
 /// Sweeps, and tells the report.
 pub(super) fn sweep(id: u64, prefix: &str, root: &Path, how: &SweepHow) -> Result<Swept, Refusal> {
     let mut answers = answers(how);
-    let names = how.not_removed.iter().cloned().collect();
-    let mut remover = Refuses { names, dies_after_one: how.dies_after_one };
+    let mut remover = Refuses::of(how);
     let report = match (&how.disturbed, is_plain(how)) {
         (Some(_), _) => {
             let (tap, root) = tapped_root_to_sweep(prefix, root)?;
@@ -55,7 +54,8 @@ fn is_plain(how: &SweepHow) -> bool {
         && !how.dies_after_one
 }
 
-fn answers(how: &SweepHow) -> Answers {
+/// What a sweep answers by itself, and does not ask.
+pub(crate) fn answers(how: &SweepHow) -> Answers {
     let all = (how.subject == Subject::AlwaysGone).then_some(Proof::Gone);
     let of = |asked: Asked| how.cannot_tell.contains(&asked).then_some(Proof::CannotTell).or(all);
     Answers {
@@ -68,9 +68,17 @@ fn answers(how: &SweepHow) -> Answers {
 }
 
 /// Fails to remove some claims, or is killed after it has removed one.
-struct Refuses {
+pub(crate) struct Refuses {
     names: BTreeSet<String>,
     dies_after_one: bool,
+}
+
+impl Refuses {
+    /// What a sweep fails to remove.
+    pub(crate) fn of(how: &SweepHow) -> Refuses {
+        let names = how.not_removed.iter().cloned().collect();
+        Refuses { names, dies_after_one: how.dies_after_one }
+    }
 }
 
 impl<K: Kernel> Remover<K> for Refuses {
@@ -87,7 +95,8 @@ impl<K: Kernel> Remover<K> for Refuses {
     }
 }
 
-fn told(report: &Report) -> Swept {
+/// What is told of a report.
+pub(crate) fn told(report: &Report) -> Swept {
     Swept {
         report: report.to_string().lines().map(String::from).collect(),
         removed: report.removed(),

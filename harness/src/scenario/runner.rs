@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use super::host::{Told, tell};
+use super::host::tell;
+use super::telling::Told;
 use super::{Story, catalogue};
 use crate::actor::wire::Subject;
 use crate::cell::{Missing, Reaping};

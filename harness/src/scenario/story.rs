@@ -582,6 +582,24 @@ pub enum Action {
     Tmpfiles(String),
 }
 
+impl Action {
+    /// At which of its calls something happens to who does it.
+    #[must_use]
+    pub fn disturbed_at(&self) -> Option<Count> {
+        let disturbed = match self {
+            Action::Start { disturbed, .. }
+            | Action::Spawn { disturbed, .. }
+            | Action::Close { disturbed, .. }
+            | Action::Sweep { disturbed, .. } => *disturbed,
+            Action::TakeLock { how, .. }
+            | Action::Write { how, .. }
+            | Action::TakeSandbox { how, .. } => how.disturbed,
+            _ => None,
+        };
+        disturbed.map(|(_, count)| count)
+    }
+}
+
 /// How something is asked for that another may have.
 #[derive(Clone, Debug, Default)]
 pub struct Asking {

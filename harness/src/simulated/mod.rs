@@ -22,6 +22,6 @@ mod trie;
 
 pub use self::engine::{Diverged, Engine};
 pub use self::kernel::{WorldChild, WorldKernel};
-pub use self::live::Live;
+pub use self::live::{Live, LiveProcess};
 pub use self::programs::{ChildPart, Origin, Programs};
 pub use self::trie::{Trie, TrieCounts};

@@ -11,7 +11,6 @@ use rustix::process::Signal;
 use super::files;
 use super::plant;
 use super::stage::{Doing, Stage};
-use super::truth::WITNESS;
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::actor::wire::{Disturbance, Done, Order, What};
@@ -19,6 +18,7 @@ use crate::processes::process;
 use crate::reader::ReadErrorKind;
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Action, Base, Deed, Disturbed, Place, Planted};
+use crate::scenario::telling::WITNESS;
 use crate::wait::{Deadline, Watch};
 
 /// Longer than anything takes on a loaded machine.
@@ -34,7 +34,7 @@ pub(super) enum Ordered {
 
 impl Stage<'_> {
     /// Lets something happen.
-    pub(super) fn act(&mut self, action: &Action) -> Outcome<()> {
+    pub(super) fn let_happen(&mut self, action: &Action) -> Outcome<()> {
         match action {
             Action::Start { server, sweeps, disturbed, fails } => {
                 self.start(server, *sweeps, *disturbed, fails.as_deref())
@@ -180,8 +180,8 @@ impl Stage<'_> {
             sweeper.go_on();
             return match hears(&mut sweeper, "a sweep that was stopped to end")? {
                 Ordered::Done(Done::Swept(swept)) => {
-                    self.last = vec![swept];
-                    self.counts.sweeps += 1;
+                    self.heard.begin();
+                    self.note_sweep(swept);
                     Ok(())
                 }
                 other => Err(unexpected(&other)),
@@ -200,8 +200,8 @@ impl Stage<'_> {
                 Ok(())
             }
             (Doing::Sweeping, Ordered::Done(Done::Swept(swept))) => {
-                self.last = vec![swept];
-                self.counts.sweeps += 1;
+                self.heard.begin();
+                self.note_sweep(swept);
                 Ok(())
             }
             (Doing::Spawning(command), Ordered::Done(Done::Spawned { .. })) => {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::plant;
-use super::stage::{PREFIX, Stage};
+use super::stage::Stage;
 use super::truth::inode;
 use crate::forge::Record;
 use crate::scenario::story::{Actor, Base, Forged, Place, Sweeper};
+use crate::scenario::telling::PREFIX;
 
 impl Stage<'_> {
     /// Puts a link in the place of whatever is there.
@@ -98,15 +99,6 @@ impl Stage<'_> {
     /// The prefix of the claims that a sweeper looks at.
     pub(super) fn prefix_for(&self, sweeper: &Sweeper) -> String {
         sweeper.prefix.clone().unwrap_or_else(|| PREFIX.into())
-    }
-
-    /// All prefixes of the story.
-    pub(super) fn prefixes(&self) -> Vec<String> {
-        let own = self.story.actors.values().filter_map(Actor::prefix).map(str::to_owned);
-        let mut all: Vec<String> = own.chain([PREFIX.to_owned()]).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
     }
 }
 

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{major, minor};
 
 use super::act::{Ordered, hears, unexpected};
-use super::owners::refuse_to_fail;
 use super::stage::{Doing, Stage};
 use super::{Failure, Outcome};
 use crate::actor::wire::{Done, Order};
 use crate::actor::{Launch, Passed};
 use crate::processes::processes;
 use crate::scenario::story::{Asking, PassedSockets, Place};
+use crate::scenario::telling::refuse_to_fail;
 
 impl Stage<'_> {
     /// Lets a server take the lock of a file.
@@ -133,10 +133,10 @@ impl Stage<'_> {
             }
             Ordered::Stopped => {
                 serving.stopped = Some(Doing::Beside);
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
             }
             Ordered::Killed => {
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 self.reap(server)?;
             }
         }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::stage::{PREFIX, Stage};
+use super::stage::Stage;
 use super::truth::inode;
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::actor::wire::{Done, Order, What};
 use crate::scenario::story::Actor;
+use crate::scenario::telling::PREFIX;
 
 /// A process that owns many claims and lives.
 pub(super) struct Gathered {

@@ -7,11 +7,12 @@ use super::{Failure, Outcome};
 use crate::guard::ChildGuard;
 use crate::processes::process;
 use crate::scenario::story::{Expected, State};
+use crate::scenario::telling::{state_of, word};
 use crate::tree::Tree;
 
 impl Stage<'_> {
     /// Fails, with what is true instead, unless it holds.
-    pub(super) fn expect(&mut self, expected: &Expected) -> Outcome<()> {
+    pub(super) fn look_whether(&mut self, expected: &Expected) -> Outcome<()> {
         match expected {
             Expected::Claim { server, is, because } => {
                 self.expect_claim(server, *is, because.as_deref())
@@ -53,30 +54,9 @@ impl Stage<'_> {
                     Err(_) => Ok(()),
                 }
             }
-            Expected::Told(words) => {
-                let mut lines = self.last.iter().flat_map(|swept| &swept.report);
-                if lines.any(|line| line.contains(words.as_str())) {
-                    return Ok(());
-                }
-                let failure = Failure::new("told", format!("nothing said `{words}`"));
-                Err(self.with_reports(failure))
-            }
-            Expected::NotTold(words) => {
-                let mut lines = self.last.iter().flat_map(|swept| &swept.report);
-                if !lines.any(|line| line.contains(words.as_str())) {
-                    return Ok(());
-                }
-                let failure = Failure::new("told", format!("a sweep said `{words}`"));
-                Err(self.with_reports(failure))
-            }
-            Expected::Foreign(count) => {
-                let found: usize = self.last.iter().map(|swept| swept.foreign).sum();
-                if found as u64 == *count {
-                    return Ok(());
-                }
-                let title = format!("the last sweep counted {found} of other users");
-                Err(self.with_reports(Failure::new("foreign", title)))
-            }
+            Expected::Told(words) => self.heard.expect_told(words),
+            Expected::NotTold(words) => self.heard.expect_not_told(words),
+            Expected::Foreign(count) => self.heard.expect_foreign(*count),
             Expected::Lock { file, holder } => self.expect_lock(file, holder.as_deref()),
             Expected::Content { file, is } => self.expect_content(file, is),
             Expected::Listens(server) => self.expect_listeners(server, true),
@@ -106,12 +86,7 @@ impl Stage<'_> {
         let claim = self.claim(server)?;
         let path = self.path_of(claim);
         let name = path.as_ref().and_then(|path| path.file_name()?.to_str());
-        let found = match name {
-            None => State::Gone,
-            Some(name) if name.contains(".dead-") => State::Tombstone,
-            Some(name) if name.starts_with('.') => State::Staging,
-            Some(_) => State::Kept,
-        };
+        let found = state_of(name);
         if found != is {
             let title = format!("the claim of `{server}` is {}", word(found));
             return Err(self.with_reports(Failure::new("claim", title)));
@@ -120,38 +95,16 @@ impl Stage<'_> {
             self.check_whole(server, claim)?;
         }
         let Some(because) = because else { return Ok(()) };
-        let reasons = self.reasons(claim);
-        if reasons.contains(&because) {
-            return Ok(());
-        }
-        let title = match reasons.is_empty() {
-            true => format!("the last sweep says nothing of the claim of `{server}`"),
-            false => format!("the last sweep gives another reason: {}", reasons.join(", ")),
-        };
-        Err(self.with_reports(Failure::new("because", title)))
+        self.heard.expect_reason(server, because, |name| {
+            name.contains(&claim.random) && !self.is_planted(&self.root.join(name))
+        })
     }
 
     /// Fails unless the last sweep gave this reason about a name in the root.
     fn expect_told(&self, path: &Path, because: Option<&str>) -> Outcome<()> {
         let Some(because) = because else { return Ok(()) };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut judged = self.last.iter().flat_map(|swept| &swept.claims);
-        let told = judged.find(|judged| judged.name == *name).map(|judged| &judged.because[..]);
-        let title = match told {
-            Some(codes) if codes.iter().any(|code| code == because) => return Ok(()),
-            Some(codes) => format!("the last sweep gives another reason: {}", codes.join(", ")),
-            None => format!("the last sweep says nothing of `{name}`"),
-        };
-        Err(self.with_reports(Failure::new("because", title)))
-    }
-}
-
-fn word(state: State) -> &'static str {
-    match state {
-        State::Kept => "at its place",
-        State::Gone => "gone",
-        State::Tombstone => "a tombstone",
-        State::Staging => "still being made",
+        self.heard.expect_because(&name, because)
     }
 }
 

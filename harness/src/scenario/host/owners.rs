@@ -2,12 +2,13 @@
 
 use super::act::{Ordered, hears};
 use super::stage::{Claim, Doing, Home, Serving, Stage, names_in};
-use super::truth::{WITNESS, inode};
+use super::truth::inode;
 use super::{Failure, Outcome};
-use crate::actor::wire::{Done, Order, Swept};
+use crate::actor::wire::{Done, Order};
 use crate::processes::process;
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Copy, Disturbed, Oddity};
+use crate::scenario::telling::{WITNESS, refuse_to_fail};
 use crate::wait::Deadline;
 
 /// Longer than anything takes on a loaded machine.
@@ -50,13 +51,13 @@ impl Stage<'_> {
             }
             Ordered::Failed { kind, message } => self.must_fail(fails, &kind, &message),
             Ordered::Stopped => {
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 self.staged(server, &before);
                 self.serving(server)?.stopped = Some(Doing::Creating);
                 Ok(())
             }
             Ordered::Killed => {
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 self.staged(server, &before);
                 self.reap(server)
             }
@@ -131,11 +132,11 @@ impl Stage<'_> {
             }
             Ordered::Stopped => {
                 serving.stopped = Some(Doing::Closing);
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 Ok(())
             }
             Ordered::Killed => {
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 self.reap(server)
             }
         }
@@ -194,17 +195,7 @@ impl Stage<'_> {
         if fails != Some(kind) {
             return Err(Failure::new("fails", format!("it failed: {kind}: {message}")));
         }
-        self.last = vec![Swept { report: vec![message.into()], ..Swept::default() }];
+        self.heard.error(message);
         Ok(())
-    }
-}
-
-pub(super) fn refuse_to_fail(fails: Option<&str>, done: &Done) -> Outcome<()> {
-    match fails {
-        Some(kind) => {
-            let title = format!("it did not fail, let alone with {kind}: it said `{done}`");
-            Err(Failure::new("fails", title))
-        }
-        None => Ok(()),
     }
 }

@@ -42,11 +42,11 @@ impl Stage<'_> {
             }
             Ordered::Stopped if disturbed.is_some() => {
                 serving.stopped = Some(Doing::Spawning(name.into()));
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 self.runs_perhaps(name, pipes)
             }
             Ordered::Killed if disturbed.is_some() => {
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 self.reap(by)?;
                 self.runs_perhaps(name, pipes)
             }
@@ -92,7 +92,7 @@ impl Stage<'_> {
         self.runs(name, pipes)?;
         let by = &self.command_of(name).by;
         if self.running(name)?.held {
-            self.counts.disturbed = true;
+            self.heard.counts.disturbed = true;
             self.serving(by)?.stopped = Some(Doing::Held(name.into()));
             return Ok(());
         }

@@ -14,17 +14,15 @@ use super::container::Entered;
 use super::crowd::Gathered;
 use super::disks::Mounted;
 use super::truth::inode;
-use super::{Counts, Failure, Outcome};
+use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
-use crate::actor::wire::{Subject, Swept};
+use crate::actor::wire::Subject;
 use crate::guard::ChildGuard;
 use crate::scenario::story::{self, Action, Base, Copy, Place, Story, bracketed};
+use crate::scenario::telling::Heard;
 use crate::scratch::scratch_root;
 use crate::tree::Tree;
 use crate::wait::Watch;
-
-/// The prefix of the claims of a story.
-pub(super) const PREFIX: &str = "story";
 
 /// Nobody in particular, on any system: neither root nor the user who stands for all unknown ones.
 pub(super) const PLAIN_UID: u32 = 1000;
@@ -58,8 +56,8 @@ pub(super) struct Stage<'s> {
     pub(super) claims: BTreeMap<String, Claim>,
     /// Dead claims that the next plain sweep has to remove.
     pub(super) canaries: Vec<Canary>,
-    /// What the last step that swept was told.
-    pub(super) last: Vec<Swept>,
+    /// What the sweeps said.
+    pub(super) heard: Heard,
     /// What is mounted, and where.
     pub(super) mounts: Vec<PathBuf>,
     /// Processes in whose view alone something is mounted.
@@ -82,7 +80,6 @@ pub(super) struct Stage<'s> {
     pub(super) containers: BTreeMap<String, Entered>,
     /// What somebody has opened, who is no user of any claim.
     pub(super) held: Vec<File>,
-    pub(super) counts: Counts,
     /// Whether an operation ended before the call at which something was to happen.
     pub(super) over: bool,
 }
@@ -224,7 +221,7 @@ impl<'s> Stage<'s> {
             numbers: BTreeMap::new(),
             claims: BTreeMap::new(),
             canaries: Vec::new(),
-            last: Vec::new(),
+            heard: Heard::default(),
             mounts: Vec::new(),
             elsewhere: Vec::new(),
             disks: Vec::new(),
@@ -237,7 +234,6 @@ impl<'s> Stage<'s> {
             moved: BTreeMap::new(),
             containers: BTreeMap::new(),
             held: Vec::new(),
-            counts: Counts::default(),
             over: false,
         })
     }
@@ -393,11 +389,6 @@ impl<'s> Stage<'s> {
             }
             _ => false,
         })
-    }
-
-    /// Whether this round's call was not made any more.
-    pub(super) fn round_is_over(&self) -> bool {
-        self.over
     }
 
     /// What the forked copies of a server mean for its claim.

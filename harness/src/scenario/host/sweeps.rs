@@ -9,6 +9,7 @@ use crate::actor::Actor as Process;
 use crate::actor::wire::{Done, Order, SweepHow, Swept};
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Disturbed, Sweeper};
+use crate::scenario::telling::{CANARY, whose};
 
 impl Stage<'_> {
     /// Lets them sweep, all at once.
@@ -45,7 +46,7 @@ impl Stage<'_> {
             };
             sweeping.push((name.clone(), own));
         }
-        self.last.clear();
+        self.heard.begin();
         for (name, own) in sweeping {
             self.swept(&name, own, disturbed)?;
         }
@@ -66,7 +67,7 @@ impl Stage<'_> {
         operator.order(Order::Reclaim { prefix, root, name });
         match hears(&mut operator, "a claim to be reclaimed")? {
             Ordered::Done(Done::Swept(swept)) => {
-                self.last = vec![swept];
+                self.heard.last = vec![swept];
                 Ok(())
             }
             other => Err(unexpected(&other)),
@@ -89,13 +90,12 @@ impl Stage<'_> {
             Ordered::Done(Done::Swept(swept)) => {
                 // A second one that was to be killed and has less to do than the first ends well.
                 let stopped = disturbed.is_some_and(|(how, _)| how == Disturbed::Stopped);
-                self.over |= stopped || disturbed.is_some() && !self.counts.disturbed;
-                self.last.push(swept);
-                self.counts.sweeps += 1;
+                self.over |= stopped || disturbed.is_some() && !self.heard.counts.disturbed;
+                self.note_sweep(swept);
                 Ok(())
             }
             Ordered::Stopped => {
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 match own {
                     Some(process) => drop(self.sweepers.insert(name.into(), process)),
                     None => self.serving(name)?.stopped = Some(Doing::Sweeping),
@@ -103,7 +103,7 @@ impl Stage<'_> {
                 Ok(())
             }
             Ordered::Killed => {
-                self.counts.disturbed = true;
+                self.heard.counts.disturbed = true;
                 match own {
                     Some(mut process) => process.kill(),
                     None => self.reap(name)?,
@@ -113,12 +113,21 @@ impl Stage<'_> {
             // It could not even open the root, and says so: that is its right.
             Ordered::Failed { message, .. } if own.is_some() && message.contains("(EMFILE)") => {
                 let report = vec![message.clone()];
-                self.last.push(Swept { report, trouble: Some(message), ..Swept::default() });
-                self.counts.sweeps += 1;
+                self.note_sweep(Swept { report, trouble: Some(message), ..Swept::default() });
                 Ok(())
             }
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Notes what a sweep said.
+    pub(super) fn note_sweep(&mut self, swept: Swept) {
+        let random = |claim: &Claim| claim.random.clone();
+        let servers = self.claims.iter().map(|(name, claim)| (random(claim), name.clone()));
+        let canaries = self.canaries.iter();
+        let canaries = canaries.map(|canary| (random(&canary.claim), CANARY.to_owned()));
+        let known: Vec<(String, String)> = servers.chain(canaries).collect();
+        self.heard.sweep(swept, |name| whose(&known, name));
     }
 
     /// Makes dead claims beside those that are to be swept; the next plain sweep has to remove them.
@@ -159,7 +168,7 @@ impl Stage<'_> {
                 let failure = failure.note(format!("{} is a dead claim", path.display()));
                 return Err(self.with_reports(failure));
             }
-            self.counts.canaries += 1;
+            self.heard.counts.canaries += 1;
         }
         Ok(())
     }

@@ -13,25 +13,23 @@ use super::{Counts, Failure, Outcome};
 use crate::actor::wire::{Done, Order, SweepHow, Swept, What};
 use crate::processes::processes;
 use crate::scenario::story;
+use crate::scenario::telling::{WITNESS, prefixes};
 use crate::tree::Tree;
 use crate::wait::{Deadline, Watch};
-
-/// What the user's part of a claim holds from its beginning, and what it says.
-pub(super) const WITNESS: (&str, &str) = ("written-by-owner", "written by its owner\n");
 
 /// How long a SIGKILL may take on a machine that is busy with other things.
 const KILL_PATIENCE_SECS: u64 = 20;
 
 impl Stage<'_> {
     /// What must be true after every step.
-    pub(super) fn check_truth(&self) -> Outcome<()> {
+    pub(super) fn check_all(&self) -> Outcome<()> {
         for (name, claim) in &self.claims {
             let users = self.users(name)?;
             if let Some(user) = users.first()
                 && let Err(failure) = self.check_whole(name, claim)
             {
-                let failure = Failure { code: "S1", ..failure };
-                return Err(self.with_reports(failure.note(format!("{user} lives and may use it"))));
+                let failure = failure.of("S1").note(format!("{user} lives and may use it"));
+                return Err(self.with_reports(failure));
             }
         }
         self.check_crowds()?;
@@ -75,7 +73,7 @@ impl Stage<'_> {
     }
 
     /// Notes which commands live and have lost their claim.
-    pub(super) fn note_escapes(&mut self) -> Outcome<()> {
+    pub(super) fn find_escapes(&mut self) -> Outcome<()> {
         for (name, running) in &self.commands {
             let lost = |claim| self.check_whole(&running.by, claim).is_err();
             if self.command_of(name).escapes.is_some()
@@ -145,12 +143,11 @@ impl Stage<'_> {
 
     /// Adds what the last sweeps, or the last error, said about it.
     pub(super) fn with_reports(&self, failure: Failure) -> Failure {
-        let lines = self.last.iter().flat_map(|swept| &swept.report);
-        lines.fold(failure, |failure, line| failure.note(format!("what was told last: {line}")))
+        self.heard.with(failure)
     }
 
     /// Ends everybody, sweeps once, and looks at what is left.
-    pub(super) fn end(&mut self) -> Outcome<Counts> {
+    pub(super) fn end_everybody(&mut self) -> Outcome<Counts> {
         if !self.over {
             self.check_escapes()?;
         }
@@ -173,20 +170,20 @@ impl Stage<'_> {
             story::Actor::Server(server) => server.plain_user,
             _ => false,
         });
-        self.last.clear();
+        self.heard.begin();
         let users = [false, true].into_iter().take(1 + usize::from(plain));
         for (root, plain_user) in
             self.roots().iter().flat_map(|root| users.clone().map(move |user| (root, user)))
         {
-            for prefix in self.prefixes() {
+            for prefix in prefixes(self.story) {
                 let swept = self.clean_sweep(prefix, root, plain_user)?;
-                self.last.push(swept);
+                self.note_sweep(swept);
             }
         }
         self.check_left()?;
-        self.check_truth()?;
+        self.check_all()?;
         self.unmount_disks()?;
-        Ok(self.counts)
+        Ok(std::mem::take(&mut self.heard.counts))
     }
 
     /// A sweep that nothing disturbs, by a process of its own.
@@ -199,7 +196,6 @@ impl Stage<'_> {
         let mut actor = self.start_actor(plain_user);
         let how = SweepHow { subject: self.subject, ..SweepHow::default() };
         actor.order(Order::Sweep { prefix, root: root.to_owned(), how });
-        self.counts.sweeps += 1;
         match actor.hears("the end of the last sweep") {
             Ok(What::Done(Done::Swept(swept))) => Ok(swept),
             Ok(other) => Err(Failure::new("sweep", format!("asked to sweep, it said `{other}`"))),
@@ -248,10 +244,8 @@ impl Stage<'_> {
 
     /// The codes of the reasons that the last sweeps gave about a claim.
     pub(super) fn reasons(&self, claim: &Claim) -> Vec<&str> {
-        let judged = self.last.iter().flat_map(|swept| &swept.claims);
-        let own = judged.filter(|judged| judged.name.contains(&claim.random));
-        let own = own.filter(|judged| !self.is_planted(&self.root.join(&judged.name)));
-        own.flat_map(|judged| judged.because.iter().map(String::as_str)).collect()
+        self.heard
+            .reasons(|name| name.contains(&claim.random) && !self.is_planted(&self.root.join(name)))
     }
 }
 

@@ -31,12 +31,6 @@ impl Reader<'_> {
                     Some("the simulated machine has one disk, which is never full"),
                 ),
                 Actor::Crowd(_) => (Vec::new(), Some("so many are too many for a search")),
-                Actor::Server(Server { descriptors: Some(_), .. }) => {
-                    (Vec::new(), Some("no simulated process is short of descriptors"))
-                }
-                Actor::Sweeper(sweeper) if sweeper.descriptors.is_some() => {
-                    (Vec::new(), Some("no simulated process is short of descriptors"))
-                }
                 Actor::Server(Server { passed: Some(_), .. }) => {
                     (Vec::new(), Some("no simulated process is passed a socket"))
                 }
