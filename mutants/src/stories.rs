@@ -1,8 +1,9 @@
-//! Stories: host tests that say in a file which rules they protect, and for which that is shown.
+//! Stories: tests that say in a file which rules they protect, and for which that is shown.
 //!
-//! A test `host::NAME` with a file that name in `scenarios/` is a story; the file's `rules` are those that
-//! it protects. For each of them it has to fail, twice, without one of the rule's checks, and to hold
-//! with all of them. Which one that was the last time stands in `mutants/stories.toml`:
+//! A test `host::NAME`, or `world::NAME`, with a file of that name in `scenarios/` tells a story; the file's
+//! `rules` are those that it protects. For each of them one of the tellings has to fail, twice, without one
+//! of the rule's checks, and all have to hold with all of them. Which check that was the last time stands in
+//! `mutants/stories.toml`:
 //!
 //! ```toml
 //! "owners/zombie" = ["l2-zombie", "l4-own-process"]
@@ -26,7 +27,7 @@ use crate::checks::rule_of;
 use crate::document::read_toml;
 use crate::exit::{Exit, Stop};
 use crate::report::{SCHEMA, print_line};
-use crate::suite::Suite;
+use crate::suite::{Kind, Suite};
 
 /// Where the files of the stories are, from the root of the workspace.
 const DIRECTORY: &str = "scenarios";
@@ -40,13 +41,21 @@ const HEAD: &str = "\
 
 ";
 
-/// A story, with the test that tells it.
+/// A story, with the tests that tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Story {
     pub(crate) name: String,
-    pub(crate) test: String,
-    pub(crate) binary: BinaryId,
+    /// From quick to slow.
+    pub(crate) tests: Vec<Test>,
     pub(crate) rules: Vec<String>,
+}
+
+/// A test, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Test {
+    pub(crate) name: String,
+    pub(crate) binary: BinaryId,
+    kind: Kind,
 }
 
 /// What of a scenario's file is read here.
@@ -62,15 +71,24 @@ struct Head {
 ///
 /// [`Exit::CatalogueWrong`] when the file of one cannot be understood.
 pub(crate) fn among(suites: &[Suite], root: &Path) -> anyhow::Result<Vec<Story>> {
-    let mut stories = Vec::new();
+    let mut stories: Vec<Story> = Vec::new();
     for suite in suites {
         for test in &suite.tests {
-            let Some(name) = test.strip_prefix("host::") else { continue };
+            let name = test.strip_prefix("host::").or_else(|| test.strip_prefix("world::"));
+            let Some(name) = name else { continue };
+            let Suite { binary, kind, .. } = suite;
+            let told = Test { name: test.clone(), binary: binary.clone(), kind: *kind };
+            if let Some(story) = stories.iter_mut().find(|story| story.name == name) {
+                story.tests.push(told);
+                continue;
+            }
             let file = format!("{DIRECTORY}/{name}.toml");
             let Some(Head { rules }) = read_toml(root, &file)? else { continue };
-            let (name, test) = (name.to_owned(), test.clone());
-            stories.push(Story { name, test, binary: suite.binary.clone(), rules });
+            stories.push(Story { name: name.to_owned(), tests: vec![told], rules });
         }
+    }
+    for story in &mut stories {
+        story.tests.sort_by_key(|test| test.kind);
     }
     stories.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(stories)
@@ -361,8 +379,8 @@ mod tests {
     fn a_run_without_stories_is_none_where_some_are_remembered() {
         let binary =
             BinaryId { package: "p".to_owned(), target: "test".to_owned(), name: "b".to_owned() };
-        let (name, test) = ("a".to_owned(), "host::a".to_owned());
-        let story = Story { name, test, binary, rules: Vec::new() };
+        let test = Test { name: "host::a".to_owned(), binary, kind: Kind::Host };
+        let story = Story { name: "a".to_owned(), tests: vec![test], rules: Vec::new() };
         let shown = remembered(&[("a", &["l1-x"])]);
         let selected = |all: &[&Story], wanted: &[String], shown: &Shown| {
             let all = all.iter().map(|&story| story.clone()).collect();

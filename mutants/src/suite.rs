@@ -6,7 +6,7 @@
 //! | kind | tests |
 //! |---|---|
 //! | host | of a binary whose name begins with `host`, or with a name that begins with `host::` |
-//! | world | of `mortmain-harness`, or of a binary whose name begins with `world` |
+//! | world | of `mortmain-harness`, of a binary whose name begins with `world`, or with a name that begins with `world::` |
 //! | unit | all others |
 //!
 //! Tests of a binary whose name begins with `tidy` belong to no suite: they read the
@@ -48,7 +48,10 @@ impl Kind {
             None
         } else if binary.name.starts_with("host") || test.starts_with("host::") {
             Some(Kind::Host)
-        } else if binary.name.starts_with("world") || binary.package == "mortmain-harness" {
+        } else if binary.name.starts_with("world")
+            || binary.package == "mortmain-harness"
+            || test.starts_with("world::")
+        {
             Some(Kind::World)
         } else {
             Some(Kind::Unit)
@@ -122,6 +125,7 @@ mod tests {
         assert_eq!(of("mortmain-harness", "mortmain_harness", "x"), Some(Kind::World));
         assert_eq!(of("mortmain-harness", "host_cell", "x"), Some(Kind::Host));
         assert_eq!(of("mortmain-lab", "world_sweep", "x"), Some(Kind::World));
+        assert_eq!(of("mortmain-lab", "scenarios", "world::x"), Some(Kind::World));
         assert_eq!(of("mortmain-lab", "cli", "x"), Some(Kind::Unit));
         assert_eq!(of("mortmain-lab", "tidy", "x"), None);
     }

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Stop};
 use crate::run::Alone;
 use crate::runtime;
 use crate::schema::{self, Schema};
-use crate::stories::{self, Found, Outcome, Story};
+use crate::stories::{self, Found, Outcome, Story, Test};
 use crate::suite::Suite;
 
 impl Prover<'_> {
@@ -31,9 +31,7 @@ impl Prover<'_> {
         let all = stories::among(&suites, &self.session.scratch.tree())?;
         let mut failure = None;
         for story in &stories::select(all, wanted, &self.shown)? {
-            let Some(suite) = Suite::alone(&story.binary, &story.test) else { continue };
-            let mut asked =
-                Asked { prover: self, removals, schema, binaries, story, suite, holds: false };
+            let mut asked = Asked { prover: self, removals, schema, binaries, story, holds: false };
             let before = told.len();
             match asked.rules(told) {
                 Ok(true) => {}
@@ -56,7 +54,6 @@ struct Asked<'a> {
     schema: &'a Schema,
     binaries: &'a TestBinaries,
     story: &'a Story,
-    suite: Suite,
     /// Whether it was seen to hold with all checks in place.
     holds: bool,
 }
@@ -137,10 +134,18 @@ impl Asked<'_> {
         Stop::new(Exit::BaselineFails, message).into()
     }
 
-    /// Tells it once, without a check, or with all of them.
+    /// Tells it once in each way, without a check, or with all of them, until it does not hold.
     fn tell(&self, number: u32) -> anyhow::Result<Alone> {
-        let Asked { prover, binaries, story, suite, .. } = self;
+        let Asked { prover, binaries, story, .. } = self;
         prover.activate(number)?;
-        prover.session.runner.run_alone(binaries, suite, &story.test, prover.limit())
+        let mut told = Alone::Interrupted;
+        for Test { name, binary, .. } in &story.tests {
+            let Some(suite) = Suite::alone(binary, name) else { continue };
+            told = prover.session.runner.run_alone(binaries, &suite, name, prover.limit())?;
+            if !matches!(told, Alone::Passed(_)) {
+                break;
+            }
+        }
+        Ok(told)
     }
 }
