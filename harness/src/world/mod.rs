@@ -11,18 +11,18 @@
 //! with one root for claims; processes with parents, groups, zombies, and an
 //! init that reaps orphans at once or never; fork and exec with descriptors,
 //! close-on-exec; what a look at a process shows of its working directory, its
-//! descriptors and its cookie; a limit of descriptors; directories, files, symbolic links, names and inodes; `flock` on
-//! open file descriptions; SIGKILL; a wall clock, which stands still until the
-//! explorer lets time pass (waiting with a limit ends at a moment that it
-//! chooses, a pause takes no time).
+//! descriptors and its cookie; a limit of descriptors; directories, files,
+//! symbolic links, names and inodes; `flock` on open file descriptions; SIGKILL; a
+//! wall clock, which stands still until the explorer lets time pass (waiting with
+//! a limit ends at a moment that it chooses, a pause takes no time).
 //!
-//! There is not (yet): threads (but a first one that has ended, [`odd`]), sessions,
+//! There is not (yet): threads (but a first one that has ended), sessions,
 //! signals other than SIGKILL; other users, permissions (modes are kept, and forbid
 //! nothing); other namespaces, mounts, file systems, hard links, FIFOs, devices;
-//! what is lost when the power goes; limits of space and inodes; reboots; directory orders other than by name. A call
-//! is done whole or not at all, but for a spawn, which forks, lets the child
-//! make its steps, and is answered. That calls fail for no reason of their own
-//! is the explorer's doing.
+//! what is lost when the power goes; limits of space and inodes; reboots; directory
+//! orders other than by name. A call is done whole or not at all, but for a spawn,
+//! which forks, lets the child make its steps, and is answered. That calls fail for
+//! no reason of their own is the explorer's doing.
 
 mod claims;
 mod describe;
