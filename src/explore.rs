@@ -89,7 +89,7 @@ pub(crate) enum Engine {
 }
 
 /// Below the directory that builds go to, in which nobody looks for anything of value.
-const SAVED: &str = "target/lab";
+pub(crate) const SAVED: &str = "target/lab";
 
 /// States of the default bounds take about half a gigabyte.
 const STATES_MAX: u32 = 4_000_000;

@@ -15,6 +15,7 @@ mod replay;
 mod sample;
 mod scenario;
 mod series;
+mod soak;
 mod stories;
 mod workers;
 
@@ -26,6 +27,7 @@ use clap::{Parser, Subcommand};
 use mortmain_harness::conformance::{player, process};
 use mortmain_harness::scenario::runner as teller;
 use mortmain_harness::series as faults_of;
+use mortmain_harness::soak::runner as drawer;
 use mortmain_harness::{ArenaAllocator, actor, cell, part};
 
 use crate::exit::Exit;
@@ -36,8 +38,10 @@ use crate::output::Output;
 ///
 /// Without a command it does its main job: it searches the pure model of the protocol, and holds every
 /// step of the real code in a simulated kernel against it; it explores every order of an owner, its
-/// command and two sweeps there, with two kills anywhere, or with a kill and a call that fails; it lets other designs fail there; it tells all scenarios with real
-/// processes and in the simulated kernel, which have to agree; then it kills real processes at every system call of `mortmain`, lets every call fail in
+/// command and two sweeps there, with two kills anywhere, or with a kill and a call that fails; it lets
+/// other designs fail there; it tells all scenarios with real processes and in the simulated kernel,
+/// which have to agree, and for half a minute stories that it draws; then it kills real processes at every
+/// system call of `mortmain`, lets every call fail in
 /// every way, and looks at what is true afterwards.
 #[derive(Parser, Debug)]
 #[command(name = "mortmain-lab", version, after_help = exit::TABLE)]
@@ -76,6 +80,9 @@ enum Command {
     /// Tell stories with real processes and in the simulated kernel, and look at what is true in them
     #[command(after_help = exit::TABLE)]
     Scenario(scenario::Options),
+    /// Draw stories from a seed, tell them with real processes, and look at what is true in them
+    #[command(after_help = exit::TABLE)]
+    Soak(soak::Options),
     /// Change the implementation one place at a time, and look for tests that notice
     #[command(disable_help_flag = true)]
     Mutate(mutate::Options),
@@ -94,6 +101,7 @@ fn main() -> ExitCode {
         Some(role) if role == "part" => return part::main(args),
         Some(role) if role == "fault-worker" => return faults_of::main(args),
         Some(role) if role == teller::ROLE => return teller::main(args),
+        Some(role) if role == drawer::ROLE => return drawer::main(args),
         Some(role) if role == player::ROLE => return player::main(args),
         Some(role) if role == process::ROLE => return process::main(args),
         Some(role) if role == bench::ROLE => return bench::main(args),
@@ -125,6 +133,7 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         Some(Command::Bench(options)) => bench::run(options, &cli.output, &interrupt),
         Some(Command::Model(options)) => model::run(options, &cli.output, &interrupt),
         Some(Command::Scenario(options)) => scenario::run(options, &cli.output, &interrupt),
+        Some(Command::Soak(options)) => soak::run(options, &cli.output, &interrupt),
         Some(Command::Mutate(options)) => Err(mutate::run(options)),
         None => {
             let modelled = model::run(&model::Options::named(), &cli.output, &interrupt)?;
@@ -133,8 +142,10 @@ fn run(cli: &Cli) -> io::Result<Exit> {
             let failing = explore::run(&explore::Options::failing(), &cli.output, &interrupt)?;
             let compared = compare::run(&compare::Options::all(), &cli.output, &interrupt)?;
             let told = scenario::run(&scenario::Options::default(), &cli.output, &interrupt)?;
+            let drawn = soak::run(&soak::Options::default(), &cli.output, &interrupt)?;
             let faults = faults::run(&faults::Options::everything(), &cli.output, &interrupt)?;
-            Ok(modelled.and(refined).and(explored).and(failing).and(compared).and(told).and(faults))
+            let searched = modelled.and(refined).and(explored).and(failing).and(compared);
+            Ok(searched.and(told).and(drawn).and(faults))
         }
     }
 }

@@ -20,7 +20,7 @@
 //! * [`answers`] answers some of the three questions in the place of the real prober;
 //! * [`scripts`] are commands to run in them;
 //! * [`intercept`] lets an adversary act between two calls of a process;
-//! * [`scenario`] tells stories that anyone can write;
+//! * [`scenario`] tells stories that anyone can write, [`soak`] some that are drawn;
 //! * [`forge`] reads records, changes them and puts them back.
 //!
 //! The world, where the same code runs on a simulated kernel:
@@ -49,6 +49,7 @@ pub mod guard;
 mod handles;
 pub mod intercept;
 pub mod judge;
+mod lots;
 pub mod part;
 pub mod processes;
 mod raw;
@@ -59,6 +60,7 @@ pub mod scratch;
 pub mod scripts;
 pub mod series;
 pub mod simulated;
+pub mod soak;
 pub mod timeline;
 pub mod tree;
 pub mod wait;

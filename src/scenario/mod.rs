@@ -83,9 +83,8 @@ impl Default for Options {
     }
 }
 
-fn subject(name: &str) -> Result<Subject, String> {
-    let known = Subject::ALL.into_iter().find(|subject| subject.name() == name);
-    known.ok_or_else(|| {
+pub(crate) fn subject(name: &str) -> Result<Subject, String> {
+    Subject::named(name).ok_or_else(|| {
         let all = Subject::ALL.map(Subject::name).join(", ");
         format!("there is no subject `{name}`; there are {all}")
     })

@@ -99,7 +99,8 @@ pub(super) fn tapped_root_to_sweep(
     Ok((tap, root))
 }
 
-fn open<K: Kernel>(kernel: &K, prefix: &str, root: &Path) -> Result<Root<K>, Refusal> {
+/// Opens a root over a kernel.
+pub(super) fn open<K: Kernel>(kernel: &K, prefix: &str, root: &Path) -> Result<Root<K>, Refusal> {
     let path = PathBytes::from(root.as_os_str().as_bytes());
     let prefix = Prefix::new(prefix).ok_or(Refusal::Prefix)?;
     Ok(Root::open(kernel, path, prefix)?)

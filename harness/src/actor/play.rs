@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use mortmain::sys::HostProgram;
-use mortmain::{Claim, Closed, Error, Namespace, Unclaimed};
+use mortmain::{Claim, Closed, Error, Namespace, Random, Unclaimed};
 
 use super::beside::{self, Beside};
 use super::disturbed::{Refusal, Tap, TappedClaim, tapped_root};
 use super::held::HeldChild;
 use super::launch::{LAUNCH, Launch};
 use super::many::{create_many, path_of};
-use super::sweep;
+use super::sweep::{self, Holding};
 use super::wire::{Disturbance, Done, Order, Request, Said, VERSION, What};
 use crate::descriptors;
 use crate::raw::fork::fork;
@@ -324,7 +324,7 @@ impl Actor {
                 Ok(Done::Swept(sweep::reclaim(&prefix, &root, &name)?))
             }
             Order::Sweep { prefix, root, how } => {
-                Ok(Done::Swept(sweep::sweep(id, &prefix, &root, &how)?))
+                Ok(Done::Swept(sweep::sweep(id, &prefix, &root, &how, self.holding())?))
             }
             Order::ForkExit => self.copy_that_exits(),
             Order::ForkStay => self.copy_that_stays(false),
@@ -358,6 +358,19 @@ impl Actor {
             // The first ends the process and the second thread goes on; who has not stopped has
             // nothing to continue with.
             Order::Exit | Order::EndMainThread | Order::Continue => Err(Failure::Nothing),
+        }
+    }
+
+    fn holding(&self) -> Holding {
+        let name = |claim: &Mine| {
+            let path = claim.path();
+            let (_, random) =
+                path.file_name()?.as_bytes().split_last_chunk::<{ Random::BYTES }>()?;
+            Random::parse(random)
+        };
+        Holding {
+            claims: self.claim.iter().filter_map(name).collect(),
+            unlisted: matches!(self.claim, Some(Mine::Tapped(..))),
         }
     }
 

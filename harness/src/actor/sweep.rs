@@ -4,26 +4,44 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use mortmain::protocol;
-use mortmain::sys::{Errno, Kernel};
+use mortmain::sys::{Errno, Host, Kernel};
 use mortmain::{
     Condemned, Entry, Error, Findings, Hindrance, Namespace, Obstacle, Outcome as Became, Proof,
-    Removal, Remover, Removes, Report, SweepOptions,
+    Random, Removal, Remover, Removes, Report, SweepOptions,
 };
 
-use super::disturbed::{Refusal, kill_self, tapped_root_to_sweep};
+use super::disturbed::{Refusal, kill_self, open, tapped_root_to_sweep};
 use super::wire::{Asked, Judged, Outcome, Subject, SweepHow, Swept};
 use crate::answers::Answers;
 
+/// The claims of this process.
+#[derive(Debug, Default)]
+pub(super) struct Holding {
+    pub(super) claims: BTreeSet<Random>,
+    /// Whether the library's own table does not have them.
+    pub(super) unlisted: bool,
+}
+
 /// Sweeps, and tells the report.
-pub(super) fn sweep(id: u64, prefix: &str, root: &Path, how: &SweepHow) -> Result<Swept, Refusal> {
+pub(super) fn sweep(
+    id: u64,
+    prefix: &str,
+    root: &Path,
+    how: &SweepHow,
+    Holding { claims: holding, unlisted }: Holding,
+) -> Result<Swept, Refusal> {
     let mut answers = answers(how);
     let mut remover = Refuses::of(how);
     let report = match (&how.disturbed, is_plain(how)) {
         (Some(_), _) => {
             let (tap, root) = tapped_root_to_sweep(prefix, root)?;
             tap.with_hook(|hook| hook.arm(id, how.disturbed.clone()));
-            let options = protocol::SweepOptions { dry_run: how.dry_run, ..Default::default() };
+            let options = protocol::SweepOptions { dry_run: how.dry_run, holding };
             root.sweep_with(&options, &mut answers, &mut remover)
+        }
+        (None, _) if unlisted => {
+            let options = protocol::SweepOptions { dry_run: how.dry_run, holding };
+            open(&Host, prefix, root)?.sweep_with(&options, &mut answers, &mut remover)
         }
         (None, true) if how.beside => namespace(prefix, root)?.sweep_in_background().join()?,
         (None, true) => namespace(prefix, root)?.sweep(),

@@ -234,6 +234,12 @@ impl Subject {
     /// All there are.
     pub const ALL: [Subject; 2] = [Subject::Mortmain, Subject::AlwaysGone];
 
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Subject> {
+        Subject::ALL.into_iter().find(|known| known.name() == name)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {

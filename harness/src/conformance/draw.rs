@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use mortmain::sys::Errno;
-use rand_core::{Rng as _, SeedableRng as _};
-use rand_xorshift::XorShiftRng;
 
 use super::in_world::Stage;
 use super::operation::{Number, Operation, Who, Word};
 use super::outcome::Outcome;
 use super::program::{Orphans, PROCESSES_MAX, Program, Step};
+use crate::lots::Lots;
 
 /// What programs are about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -146,8 +145,8 @@ impl Class {
             let parts = [Class::Locks, Class::Names, Class::Processes];
             return parts[lots.below(parts.len())].any(lots);
         }
-        let fd = lots.fd();
-        let (word, other) = (lots.word(), lots.word());
+        let fd = any_fd(lots);
+        let (word, other) = (any_word(lots), any_word(lots));
         let of = lots.below(PROCESSES_MAX);
         let locks = [
             Op::OpenRoot,
@@ -165,7 +164,7 @@ impl Class {
             Op::LockHolder(fd),
             Op::Uses(of),
             Op::Fork,
-            Op::Spawn(lots.fd(), fd),
+            Op::Spawn(any_fd(lots), fd),
             Op::CloseAll,
             Op::Killed,
             Op::Exit,
@@ -215,7 +214,7 @@ impl Class {
             Op::Reap(of),
             Op::Fork,
             Op::Fork,
-            Op::Spawn(fd, lots.fd()),
+            Op::Spawn(fd, any_fd(lots)),
             Op::NewGroup,
             Op::CloseAll,
             Op::Exit,
@@ -231,7 +230,7 @@ impl Class {
     /// The operations of drawn programs, each with some names and numbers.
     #[must_use]
     pub fn many(self) -> Vec<Operation> {
-        let mut lots = Lots(XorShiftRng::seed_from_u64(0));
+        let mut lots = Lots::of(0, 0);
         // Far more than it takes to draw the rarest.
         (0..4096).map(|_| self.any(&mut lots)).collect()
     }
@@ -286,11 +285,9 @@ fn extend(
 /// Draws a program: the same for the same seed and number.
 #[must_use]
 pub fn draw(class: Class, seed: u64, nth: u64, length: usize) -> Program {
-    // Neighbouring seeds and numbers have to draw nothing alike.
-    let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(nth);
-    let mut lots = Lots(XorShiftRng::seed_from_u64(mixed));
+    let mut lots = Lots::of(seed, nth);
     let first = 1 + lots.below(2);
-    let orphans = if lots.below(4) == 0 { Orphans::Kept } else { Orphans::Reaped };
+    let orphans = if lots.one_in(4) { Orphans::Kept } else { Orphans::Reaped };
     let mut stage = Stage::begin(first, orphans);
     let mut program = Program { first, orphans, steps: Vec::new() };
     let mut seen = BTreeMap::new();
@@ -346,24 +343,13 @@ impl Candidate {
     }
 }
 
-/// What is drawn.
-struct Lots(XorShiftRng);
+fn any_fd(lots: &mut Lots) -> Number {
+    [3, 3, 3, 3, 4, 4, 4, 4, 5, 255][lots.below(10)]
+}
 
-impl Lots {
-    fn below(&mut self, bound: usize) -> usize {
-        let product = u128::from(self.0.next_u64()) * bound as u128;
-        // OK because the upper half of the product is below the bound.
-        (product >> 64) as usize
-    }
-
-    fn fd(&mut self) -> Number {
-        [3, 3, 3, 3, 4, 4, 4, 4, 5, 255][self.below(10)]
-    }
-
-    fn word(&mut self) -> Word {
-        use Word::{A, B, C, Id, Long};
-        [A, A, A, A, A, B, B, B, B, C, Long, Id][self.below(12)]
-    }
+fn any_word(lots: &mut Lots) -> Word {
+    use Word::{A, B, C, Id, Long};
+    [A, A, A, A, A, B, B, B, B, C, Long, Id][lots.below(12)]
 }
 
 #[cfg(test)]

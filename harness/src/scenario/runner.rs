@@ -3,11 +3,14 @@
 //! The teller is the lab's binary in its hidden role `scenario-teller`; it says how the story went in
 //! a line of JSON. Whatever it leaves behind ends with its cell.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::host::tell;
 use super::telling::Told;
@@ -40,12 +43,22 @@ pub enum RunError {
 ///
 /// When there can be no cell, or the teller breaks off.
 pub fn run(lab: &Path, story: &Story, subject: Subject) -> Result<Told, RunError> {
+    let reaping = if story.zombies_stay { Reaping::Never } else { Reaping::Always };
+    let args =
+        [ROLE.as_ref(), story.name.as_ref(), story.path.as_os_str(), subject.name().as_ref()];
+    in_a_cell(lab, reaping, args)
+}
+
+/// Runs the lab's binary with these arguments in a cell; answers what it says in a line of JSON.
+pub(crate) fn in_a_cell<T: DeserializeOwned>(
+    lab: &Path,
+    reaping: Reaping,
+    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Result<T, RunError> {
     let broke_off = |text: String| RunError::BrokeOff(text);
     let mut command = Command::new(lab);
     command.args(["cell", "--test", &std::process::id().to_string()]);
-    let reaping = if story.zombies_stay { Reaping::Never } else { Reaping::Always };
-    command.args(["--reaping", reaping.word(), "--"]);
-    command.arg(lab).args([ROLE, &story.name]).arg(&story.path).arg(subject.name());
+    command.args(["--reaping", reaping.word(), "--"]).arg(lab).args(args);
     let mut teller = ChildGuard::spawn(command).map_err(|e| broke_off(e.to_string()))?;
     let deadline = Deadline::after(STORY);
     let said = teller.lines().expect_eof(deadline, "the end of the story");
@@ -64,34 +77,36 @@ pub fn run(lab: &Path, story: &Story, subject: Subject) -> Result<Told, RunError
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter();
     let (name, path, subject) = (args.next(), args.next(), args.next());
-    let subject = subject.and_then(|subject| {
-        Subject::ALL.into_iter().find(|known| subject.to_str() == Some(known.name()))
-    });
+    let subject = subject.and_then(|subject| Subject::named(subject.to_str()?));
     let (Some(name), Some(path), Some(subject)) = (name, path, subject) else {
-        return complain("it needs the name of a story, its file and a subject", 2);
+        return complain(ROLE, "it needs the name of a story, its file and a subject", 2);
     };
     let loaded = match catalogue::load(&name.to_string_lossy(), Path::new(&path)) {
         Ok(loaded) => loaded,
-        Err(error) => return complain(&format!("{}: {error}", path.display()), 70),
+        Err(error) => return complain(ROLE, &format!("{}: {error}", path.display()), 70),
     };
     let (Ok(story), Ok(lab)) = (loaded.story, std::env::current_exe()) else {
-        return complain("its file cannot be understood any more", 2);
+        return complain(ROLE, "its file cannot be understood any more", 2);
     };
     // What panics is told as a finding, with what was waited for.
     std::panic::set_hook(Box::new(|_| {}));
     let told = tell(&story, &lab, subject);
-    let code = u8::from(matches!(told, Told::Failed { .. }));
-    let written = serde_json::to_string(&told)
+    say(ROLE, &told, matches!(told, Told::Failed { .. }))
+}
+
+/// Says how a story went, for [`in_a_cell`], and ends so.
+pub(crate) fn say(role: &str, went: &impl Serialize, failed: bool) -> ExitCode {
+    let written = serde_json::to_string(went)
         .map_err(io::Error::other)
         .and_then(|line| writeln!(io::stdout(), "{line}"));
     match written {
-        Ok(()) => ExitCode::from(code),
-        Err(error) => complain(&error.to_string(), 70),
+        Ok(()) => ExitCode::from(u8::from(failed)),
+        Err(error) => complain(role, &error.to_string(), 70),
     }
 }
 
-fn complain(text: &str, code: u8) -> ExitCode {
+pub(crate) fn complain(role: &str, text: &str, code: u8) -> ExitCode {
     // There is nowhere to tell that standard error is closed.
-    let _written = writeln!(io::stderr(), "mortmain-lab {ROLE}: {text}");
+    let _written = writeln!(io::stderr(), "mortmain-lab {role}: {text}");
     ExitCode::from(code)
 }

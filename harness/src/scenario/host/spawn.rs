@@ -5,6 +5,7 @@ use std::fs;
 
 use super::act::{Ordered, hears, not_running, unexpected};
 use super::command::{Pipes, Running, script};
+use super::present::is_a_zombie;
 use super::stage::{Doing, Stage};
 use super::{Failure, Outcome};
 use crate::actor::wire::{Done, Order};
@@ -108,11 +109,13 @@ impl Stage<'_> {
         let mut running: Running = self.commands.remove(name).ok_or_else(|| not_running(name))?;
         running.goes_on(name, described, |pid| self.hold(by, pid))?;
         self.commands.insert(name.into(), running);
-        if self.servers.contains_key(by) {
-            self.serving(by)?.stopped = None;
-            return self.has_spawned(name);
+        let Some(serving) = self.servers.get_mut(by) else { return Ok(()) };
+        serving.stopped = None;
+        match is_a_zombie(serving)? {
+            // It says nothing any more.
+            true => Ok(()),
+            false => self.has_spawned(name),
         }
-        Ok(())
     }
 
     /// The server of a command says that it is started.

@@ -82,6 +82,8 @@ pub(super) struct Stage<'s> {
     pub(super) held: Vec<File>,
     /// Whether an operation ended before the call at which something was to happen.
     pub(super) over: bool,
+    /// The servers whose claims can be disturbed, although no step says so.
+    pub(super) tapped: BTreeSet<String>,
 }
 
 /// A server that runs.
@@ -235,6 +237,7 @@ impl<'s> Stage<'s> {
             containers: BTreeMap::new(),
             held: Vec::new(),
             over: false,
+            tapped: BTreeSet::new(),
         })
     }
 
@@ -380,15 +383,18 @@ impl<'s> Stage<'s> {
 
     /// Whether the calls of a server's claim are to be disturbed at any time.
     pub(super) fn is_disturbed(&self, server: &str) -> bool {
-        self.story.steps.iter().any(|step| match &step.action {
-            Action::Start { server: own, disturbed, .. }
-            | Action::Close { server: own, disturbed, .. } => own == server && disturbed.is_some(),
-            Action::Spawn { commands, disturbed, held } => {
-                let own = commands.iter().any(|command| self.command_of(command).by == server);
-                own && (disturbed.is_some() || held.is_some())
-            }
-            _ => false,
-        })
+        self.tapped.contains(server)
+            || self.story.steps.iter().any(|step| match &step.action {
+                Action::Start { server: own, disturbed, .. }
+                | Action::Close { server: own, disturbed, .. } => {
+                    own == server && disturbed.is_some()
+                }
+                Action::Spawn { commands, disturbed, held } => {
+                    let own = commands.iter().any(|command| self.command_of(command).by == server);
+                    own && (disturbed.is_some() || held.is_some())
+                }
+                _ => false,
+            })
     }
 
     /// What the forked copies of a server mean for its claim.

@@ -47,9 +47,17 @@ impl Stage<'_> {
             sweeping.push((name.clone(), own));
         }
         self.heard.begin();
+        let (of, mut disturbed_ones) = (sweeping.len(), 0);
         for (name, own) in sweeping {
-            self.swept(&name, own, disturbed)?;
+            disturbed_ones += usize::from(self.swept(&name, own)?);
         }
+        self.heard.counts.disturbed |= disturbed_ones > 0;
+        // One that was to be killed and has less to do than another one before it ends well.
+        self.over |= match disturbed {
+            Some((Disturbed::Stopped, _)) => disturbed_ones < of,
+            Some((Disturbed::Killed, _)) => !self.heard.counts.disturbed,
+            None => false,
+        };
         if plain && !self.over {
             by.iter().try_for_each(|name| self.check_canaries(name))?;
         }
@@ -74,13 +82,8 @@ impl Stage<'_> {
         }
     }
 
-    /// Waits for the end of a sweep, or for what was to happen in it.
-    fn swept(
-        &mut self,
-        name: &str,
-        own: Option<Process>,
-        disturbed: Option<(Disturbed, Count)>,
-    ) -> Outcome<()> {
+    /// Waits for the end of a sweep, or for what was to happen in it; answers whether that happened.
+    fn swept(&mut self, name: &str, own: Option<Process>) -> Outcome<bool> {
         const WHAT: &str = "a sweep to end";
         let (ordered, own) = match own {
             Some(mut process) => (hears(&mut process, WHAT)?, Some(process)),
@@ -88,33 +91,28 @@ impl Stage<'_> {
         };
         match ordered {
             Ordered::Done(Done::Swept(swept)) => {
-                // A second one that was to be killed and has less to do than the first ends well.
-                let stopped = disturbed.is_some_and(|(how, _)| how == Disturbed::Stopped);
-                self.over |= stopped || disturbed.is_some() && !self.heard.counts.disturbed;
                 self.note_sweep(swept);
-                Ok(())
+                Ok(false)
             }
             Ordered::Stopped => {
-                self.heard.counts.disturbed = true;
                 match own {
                     Some(process) => drop(self.sweepers.insert(name.into(), process)),
                     None => self.serving(name)?.stopped = Some(Doing::Sweeping),
                 }
-                Ok(())
+                Ok(true)
             }
             Ordered::Killed => {
-                self.heard.counts.disturbed = true;
                 match own {
                     Some(mut process) => process.kill(),
                     None => self.reap(name)?,
                 }
-                Ok(())
+                Ok(true)
             }
             // It could not even open the root, and says so: that is its right.
             Ordered::Failed { message, .. } if own.is_some() && message.contains("(EMFILE)") => {
                 let report = vec![message.clone()];
                 self.note_sweep(Swept { report, trouble: Some(message), ..Swept::default() });
-                Ok(())
+                Ok(false)
             }
             other => Err(unexpected(&other)),
         }

@@ -72,6 +72,13 @@ impl Stage<'_> {
         Ok(users)
     }
 
+    /// Whether somebody may still use the claim that has this name, or had it.
+    pub(super) fn is_used(&self, name: &str) -> bool {
+        let mut claims = self.claims.iter().filter(|(_, claim)| name.contains(&claim.random));
+        // What cannot be told counts as nobody: this is for figures, and judges nothing.
+        claims.any(|(server, _)| self.users(server).is_ok_and(|users| !users.is_empty()))
+    }
+
     /// Notes which commands live and have lost their claim.
     pub(super) fn find_escapes(&mut self) -> Outcome<()> {
         for (name, running) in &self.commands {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::agree::{Difference, differences};
 pub(super) use self::heard::{CANARY, Heard, whose};
-use super::story::{Action, Actor, Expected, State};
+use super::story::{Action, Actor, Expected, State, Step};
 use super::{Diagnostic, Story};
 use crate::actor::wire;
 
@@ -126,11 +126,13 @@ pub(super) type Outcome<T> = Result<T, Failure>;
 
 /// What a round came to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) sweeps: u64,
-    pub(super) canaries: u64,
+pub(crate) struct Counts {
+    /// Sweeps that have ended.
+    pub(crate) sweeps: u64,
+    /// Canaries that have vanished.
+    pub(crate) canaries: u64,
     /// Whether the call that was to be disturbed was made.
-    pub(super) disturbed: bool,
+    pub(crate) disturbed: bool,
     /// What the sweeps said; of which case and round is added later.
     pub(super) verdicts: Vec<Verdict>,
 }
@@ -220,11 +222,10 @@ fn tell_round<T: Teller>(
     story: &Story,
     set: impl FnOnce() -> Outcome<T>,
 ) -> Result<Counts, Box<Diagnostic>> {
-    let whole = || story.steps.first().map_or(0..0, |step| step.span.clone());
-    let mut stage = set().map_err(|failure| failure.at(whole(), "before this"))?;
+    let first = story.steps.first().map_or(0..0, |step| step.span.clone());
+    let mut telling = Telling::begin(set(), first)?;
     for step in (0..story.times).flat_map(|_| &story.steps) {
-        guarded(|| stage.act(&step.action)).map_err(|f| f.at(step.span.clone(), "this step"))?;
-        if stage.is_over() {
+        if !telling.act(step)? {
             if story.rounds_max.is_some() {
                 break;
             }
@@ -232,16 +233,50 @@ fn tell_round<T: Teller>(
             let title = "it ended before the call at which something was to happen";
             return Err(Failure::new("no-call", title).at(step.span.clone(), "this step"));
         }
-        guarded(|| stage.note_escapes()).map_err(|f| f.at(step.span.clone(), "after this step"))?;
-        guarded(|| stage.check_truth()).map_err(|f| f.at(step.span.clone(), "after this step"))?;
+        telling.judge(step)?;
+    }
+    // OK because a story has a step: who reads it sees to it.
+    telling.end(story.steps.last().map_or(0..0, |step| step.span.clone()))
+}
+
+/// A story that is being told, step by step.
+pub(super) struct Telling<T>(pub(super) T);
+
+impl<T: Teller> Telling<T> {
+    /// Begins on a stage that was set, or not. `first` is where the first step stands.
+    pub(super) fn begin(
+        stage: Outcome<T>,
+        first: Range<usize>,
+    ) -> Result<Telling<T>, Box<Diagnostic>> {
+        stage.map(Telling).map_err(|failure| failure.at(first, "before this"))
+    }
+
+    /// Lets a step happen; answers whether the call was made at which something was to happen, if
+    /// there is one.
+    pub(super) fn act(&mut self, step: &Step) -> Result<bool, Box<Diagnostic>> {
+        let Telling(stage) = self;
+        guarded(|| stage.act(&step.action)).map_err(|f| f.at(step.span.clone(), "this step"))?;
+        Ok(!stage.is_over())
+    }
+
+    /// Looks at what must be true after a step.
+    pub(super) fn judge(&mut self, step: &Step) -> Result<(), Box<Diagnostic>> {
+        let Telling(stage) = self;
+        let after = |failure: Failure| failure.at(step.span.clone(), "after this step");
+        guarded(|| stage.note_escapes()).map_err(after)?;
+        guarded(|| stage.check_truth()).map_err(after)?;
         for expected in &step.expects {
             let holds = guarded(|| stage.expect(&expected.what));
             holds.map_err(|f| f.at(expected.span.clone(), "this does not hold"))?;
         }
+        Ok(())
     }
-    // OK because a story has a step: who reads it sees to it.
-    let end = story.steps.last().map_or(0..0, |step| step.span.clone());
-    guarded(|| stage.end()).map_err(|failure| failure.at(end, "after the end"))
+
+    /// Ends everybody, and looks at what is left. `last` is where the last step stands.
+    pub(super) fn end(self, last: Range<usize>) -> Result<Counts, Box<Diagnostic>> {
+        let Telling(mut stage) = self;
+        guarded(|| stage.end()).map_err(|failure| failure.at(last, "after the end"))
+    }
 }
 
 /// Makes a failure of a panic: the tools that wait for events panic with what they waited for and
