@@ -38,6 +38,8 @@ pub(crate) struct Options {
 enum Chosen {
     Locks,
     Names,
+    Specials,
+    Mounts,
     Processes,
     Mixed,
     All,
@@ -48,6 +50,8 @@ impl Chosen {
         match self {
             Chosen::Locks => &[Class::Locks],
             Chosen::Names => &[Class::Names],
+            Chosen::Specials => &[Class::Specials],
+            Chosen::Mounts => &[Class::Mounts],
             Chosen::Processes => &[Class::Processes],
             Chosen::Mixed => &[Class::Mixed],
             Chosen::All => &Class::ALL,
@@ -64,6 +68,9 @@ struct Results {
 
 /// Compares, and prints what came of it.
 pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> io::Result<Exit> {
+    if let (_, true) = classes(options) {
+        writeln!(io::stderr(), "mortmain-lab: no mounts: they are root's to make")?;
+    }
     let mut host = OnHost::start(&std::env::current_exe()?).map_err(io::Error::other)?;
     match collect(options, &mut host, output, interrupt) {
         Ok(results) => tell(options, &results, output),
@@ -75,6 +82,16 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
     }
 }
 
+/// The classes that were asked for, without mounts where these cannot be made; and whether that is so.
+fn classes(options: &Options) -> (Vec<Class>, bool) {
+    let asked = options.class.classes();
+    let may = rustix::process::geteuid().is_root();
+    let classes: Vec<Class> =
+        asked.iter().copied().filter(|class| may || *class != Class::Mounts).collect();
+    let skipped = classes.len() < asked.len();
+    (classes, skipped)
+}
+
 fn collect(
     options: &Options,
     host: &mut (impl Side + Send),
@@ -83,15 +100,15 @@ fn collect(
 ) -> Result<Results, SideError> {
     let progress = output.progress("conformance");
     let mut world = InWorld::default();
-    let classes = options.class.classes();
+    let (classes, _) = classes(options);
     let mut alphabet = Vec::new();
-    for class in classes {
+    for class in &classes {
         alphabet.extend(if options.every > 0 { class.few() } else { Vec::new() });
         alphabet.extend(if options.programs > 0 { class.many() } else { Vec::new() });
     }
     let mut trial = Trial::new(&mut world, host, Tally::of(alphabet));
     let mut interrupted = false;
-    for class in classes {
+    for class in &classes {
         let what = format!("programs, {}", class.name());
         let mut each = |program| {
             progress.count(trial.tally.programs, &what);

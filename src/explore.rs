@@ -22,7 +22,7 @@ use crate::series;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What is explored")]
 pub(crate) struct Options {
-    /// Switch a rule off, to see what it is for: l3, l4, p1, p2 or r2
+    /// Switch a rule off, to see what it is for: h1, h2, h3, l3, l4, p1, p2 or r2
     #[arg(long, value_name = "RULE", value_parser = rule)]
     without: Option<Without>,
     /// Put another design in the place of mortmain; `--list` tells which there are
@@ -30,12 +30,12 @@ pub(crate) struct Options {
     subject: Option<Subject>,
     /// List the designs, and explore nothing
     #[arg(long, conflicts_with_all = [
-        "without", "subject", "property", "manner", "then", "sweeps", "kills", "failures", "waits",
+        "without", "subject", "property", "manner", "then", "sweeps", "kills", "failures", "waits", "tricks",
         "engine", "drawn", "save", "states",
     ])]
     list: bool,
-    /// Judge one property alone: S1 (nothing in use is touched), L1 (nothing is left in the end) or
-    /// L2 (nobody goes on for ever)
+    /// Judge one property alone: S1 (nothing in use is touched), S2 (nothing outside is changed), L1
+    /// (nothing is left in the end) or L2 (nobody goes on for ever)
     #[arg(long, value_name = "ID", value_parser = property)]
     property: Option<Judged>,
     /// How the command behaves: plain, closes-all, leaves-child, leaves-daemon or escapes
@@ -44,11 +44,12 @@ pub(crate) struct Options {
     /// How the owner goes on: idle, exit, close, wait-and-close, end-and-close or wait
     #[arg(long, value_name = "THEN", value_parser = then)]
     then: Option<Then>,
-    /// Sweeps that run at the same time [default: 2, or 1 with --without or another --subject]
+    /// Sweeps that run at the same time [default: 2, or 1 with --without, --tricks or another --subject]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(Case::SWEEPS_MAX)))]
     sweeps: Option<u8>,
-    /// Processes that are killed, each at any moment [default: 2, or 1 with --without or another --subject]
+    /// Processes that are killed, each at any moment [default: 2, or 1 with --without, --tricks or another
+    /// --subject]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
     kills: Option<u8>,
     /// Calls that fail, each at any moment, done or not [default: 0]
@@ -57,6 +58,10 @@ pub(crate) struct Options {
     /// Times that a day passes, each at any moment [default: 0, or 1 with another --subject]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
     waits: Option<u8>,
+    /// Tricks of an adversary, each at any moment: a FIFO, a link, a full directory, a mount or nothing
+    /// in the place of a name [default: 0, or 1 with h1, h2, h3 or S2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    tricks: Option<u8>,
     /// How schedules are come by; only the exhaustive engine proves something
     #[arg(long, value_enum, default_value_t = Engine::Exhaustive, help_heading = HOW)]
     engine: Engine,
@@ -108,6 +113,7 @@ impl Options {
             kills: None,
             failures: None,
             waits: None,
+            tricks: None,
             engine: Engine::Exhaustive,
             drawn: sample::Options::default(),
             states: None,
@@ -118,6 +124,11 @@ impl Options {
     /// One call that fails anywhere, with one sweep and one kill.
     pub(crate) fn failing() -> Options {
         Options { sweeps: Some(1), kills: Some(1), failures: Some(1), ..Options::gate() }
+    }
+
+    /// One trick of an adversary anywhere, with one sweep and one kill.
+    pub(crate) fn tricked() -> Options {
+        Options { tricks: Some(1), ..Options::gate() }
     }
 
     /// What is wrong with an option that the engine has no use for.
@@ -138,16 +149,25 @@ impl Options {
         Some(format!("{option} is for --engine {names}, and not for {}", self.engine.name()))
     }
 
+    /// The tricks that were asked for; S2 is judged with one, since else nobody could break it.
+    fn tricks_or(&self, otherwise: u32) -> u32 {
+        let judges_s2 = self.property == Some(Judged::Only(Property::S2));
+        self.tricks.map_or(otherwise.max(judges_s2.into()), u32::from)
+    }
+
     fn case(&self) -> Case {
         let case = match (self.without, self.subject) {
             (Some(without), _) => without.shown_by(),
             (None, Some(subject)) if subject != Subject::MORTMAIN => subject.shown_by(),
+            // With one of them the others come to more states than there is room for.
+            _ if self.tricks_or(0) > 0 => Case::SMALL,
             _ => Case::GATE,
         };
         Case {
+            judged: self.property.unwrap_or(case.judged),
+            tricks: self.tricks_or(case.tricks),
             manner: self.manner.unwrap_or(case.manner),
             then: self.then.unwrap_or(case.then),
-            judged: self.property.unwrap_or(case.judged),
             waits: self.waits.map_or(case.waits, u32::from),
             sweeps: self.sweeps.map_or(case.sweeps, usize::from),
             kills: self.kills.map_or(case.kills, u32::from),
@@ -177,7 +197,7 @@ pub(crate) fn then(word: &str) -> Result<Then, String> {
 }
 
 fn property(id: &str) -> Result<Judged, String> {
-    one_of(&Property::SEARCHED.map(|property| (property.id(), Judged::Only(property))), id)
+    one_of(&Property::JUDGED.map(|property| (property.id(), Judged::Only(property))), id)
 }
 
 /// The design of a name.
@@ -261,6 +281,9 @@ pub(crate) fn describe(case: &Case) -> String {
     if case.waits > 0 {
         what += &format!(", {} of a day", several(case.waits.into(), "wait"));
     }
+    if case.tricks > 0 {
+        what += &format!(", {}", several(case.tricks.into(), "trick"));
+    }
     if case.failures == FOR_EVER {
         what += ", any number of failing calls";
     } else if case.failures > 0 {
@@ -342,6 +365,8 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use mortmain_harness::world::Trick;
+
     use super::*;
 
     #[test]
@@ -349,7 +374,8 @@ mod tests {
         let page = include_str!("../docs/exploring.md");
         let manners = Manner::WORDS.map(|(word, _)| word);
         let thens = Then::WORDS.map(|(word, _)| word);
-        for word in manners.into_iter().chain(thens) {
+        let tricks = Trick::WORDS.map(|(word, _)| word);
+        for word in manners.into_iter().chain(thens).chain(tricks) {
             assert!(page.contains(&format!("\n| `{word}` |")), "{word} is not explained");
         }
     }

@@ -242,6 +242,7 @@ fn never_fired(case: &Case, counts: &SampleCounts) -> Vec<&'static str> {
         ("kill", case.kills, counts.kills),
         ("failing call", case.failures, counts.failures),
         ("wait", case.waits, counts.waits),
+        ("trick", case.tricks, counts.tricks),
         ("end of everybody", 1, counts.recoveries),
     ];
     let never = faults.into_iter().filter(|(_, allowed, came)| *allowed > 0 && *came == 0);
@@ -272,6 +273,7 @@ struct Line<'l> {
     kills: u64,
     failures: u64,
     waits: u64,
+    tricks: u64,
     digest: String,
     iteration: Option<u64>,
     #[serde(flatten)]
@@ -291,8 +293,8 @@ impl<'l> Line<'l> {
             Sampled::Found { iteration, .. } => Some(*iteration),
             Sampled::Nothing | Sampled::Ended => None,
         };
-        let SampleCounts { runs, choices, in_use, recoveries, kills, failures, waits, digest } =
-            *counts;
+        let SampleCounts { runs, choices, in_use, recoveries, .. } = *counts;
+        let SampleCounts { kills, failures, waits, tricks, digest, .. } = *counts;
         let digest = format!("{:032x}", digest.0);
         let exit = exit as u8;
         Line {
@@ -306,6 +308,7 @@ impl<'l> Line<'l> {
             kills,
             failures,
             waits,
+            tricks,
             digest,
             iteration,
             short: short.map(Short::line).unwrap_or_default(),

@@ -144,6 +144,7 @@ struct Line<'l> {
     kills: u64,
     once: u64,
     for_ever: u64,
+    tricks: u64,
     in_use: u64,
     /// Each program with each kind of call that failed.
     failed: Vec<&'l str>,
@@ -153,9 +154,9 @@ struct Line<'l> {
 
 impl<'l> Line<'l> {
     fn of(counts: &'l SeriesCounts, seed: u64, exit: Exit, short: Option<&Short>) -> Line<'l> {
-        let SeriesCounts { bases, positions, kills, once, for_ever, in_use, .. } = *counts;
+        let SeriesCounts { bases, positions, kills, once, for_ever, tricks, in_use, .. } = *counts;
         let failed = counts.failed.iter().map(String::as_str).collect();
         let (exit, short) = (exit as u8, short.map(Short::line).unwrap_or_default());
-        Line { exit, seed, bases, positions, kills, once, for_ever, in_use, failed, short }
+        Line { exit, seed, bases, positions, kills, once, for_ever, tricks, in_use, failed, short }
     }
 }

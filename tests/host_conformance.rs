@@ -102,6 +102,63 @@ fn every_short_program_of_names_goes_as_on_the_kernel() {
 }
 
 #[test]
+fn every_short_program_of_specials_goes_as_on_the_kernel() {
+    check_every(
+        Class::Specials,
+        3,
+        &[
+            ("open-plain", "waits"),
+            ("open-plain", "EACCES"),
+            ("open-plain", "done"),
+            ("open-file", "EINVAL"),
+            ("open-dir", "ENOTDIR"),
+            ("rename", "EISDIR"),
+            ("readlink", "EINVAL"),
+        ],
+    );
+}
+
+/// Whether mounts can be made here.
+fn without_mounts() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("skipped: mounts are root's to make");
+    }
+    !is_root
+}
+
+#[test]
+fn every_short_program_of_mounts_goes_as_on_the_kernel() {
+    if without_mounts() {
+        return;
+    }
+    check_every(
+        Class::Mounts,
+        3,
+        &[
+            ("mount", "done"),
+            ("mount", "ENOTDIR"),
+            ("open-dir", "EXDEV"),
+            ("stat-at", "EXDEV"),
+            ("create-file", "EXDEV"),
+            ("rmdir", "EBUSY"),
+            ("rename", "EBUSY"),
+            ("unlink", "EBUSY"),
+            ("open-plain", "done"),
+        ],
+    );
+}
+
+#[test]
+fn drawn_programs_of_mounts_go_as_on_the_kernel() {
+    if without_mounts() {
+        return;
+    }
+    let reached = [("mount", "done"), ("open-dir", "EXDEV"), ("rename", "EBUSY")];
+    check_drawn(Class::Mounts, 1000, &reached);
+}
+
+#[test]
 fn every_short_program_of_processes_goes_as_on_the_kernel() {
     check_every(
         Class::Processes,
@@ -129,6 +186,12 @@ fn drawn_programs_of_names_go_as_on_the_kernel() {
     let reached =
         [("rename", "EISDIR"), ("rename", "ENOTDIR"), ("mkdir", "ENOENT"), ("open-root", "ELOOP")];
     check_drawn(Class::Names, 1000, &reached);
+}
+
+#[test]
+fn drawn_programs_of_specials_go_as_on_the_kernel() {
+    let reached = [("open-plain", "waits"), ("open-file", "EINVAL"), ("unseal", "ENOTDIR")];
+    check_drawn(Class::Specials, 1000, &reached);
 }
 
 #[test]

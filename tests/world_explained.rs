@@ -133,7 +133,7 @@ fn shortest(case: &Case) -> Counterexample {
 /// after the other, whose order makes the difference.
 #[test]
 fn whatever_fails_is_explained_by_the_rule_that_is_missing() {
-    let expected: [(&str, &[&str]); 13] = [
+    let expected: [(&str, &[&str]); 16] = [
         (
             "age S1",
             &[
@@ -294,6 +294,31 @@ fn whatever_fails_is_explained_by_the_rule_that_is_missing() {
                 "               owner 10: is killed",
             ],
         ),
+        (
+            "without h1",
+            &[
+                "sweep 30 waits in `open-plain 3/.p-3jrdr6ortbt5.new`, and nobody is left who could \
+                 end that, because what stands at a name is opened as it comes (h1)",
+                "without the adversary, who puts a FIFO at /r/.p-3jrdr6ortbt5.new, it would hold",
+            ],
+        ),
+        (
+            "without h2",
+            &[
+                "sweep 30 changed /precious/kept with `unlink 5/kept`, because mounts are entered (h2)",
+                "without the adversary, who mounts /precious on /r/.p-3jrdr6ortbt5.new/files, it \
+                 would hold",
+            ],
+        ),
+        (
+            "without h3",
+            &[
+                "sweep 30 changed /precious/kept with `unlink 5/kept`, because a link is taken for \
+                 what it points at (h3)",
+                "without the adversary, who puts a link to /precious at \
+                 /r/.p-3jrdr6ortbt5.new/files, it would hold",
+            ],
+        ),
     ];
     let cases = known();
     assert_eq!(cases.iter().map(name_of).collect::<Vec<_>>(), expected.map(|(name, _)| name));
@@ -336,18 +361,21 @@ fn what_was_drawn_becomes_as_short_as_what_was_searched() {
         for strategy in [Strategy::Sticky, Strategy::Pct { depth: 3 }] {
             for shrunk in (1..=2).filter_map(|seed| shortened(&case, strategy, seed)) {
                 let after = shrunk.found.schedule.len();
-                assert!((choices..=choices_max).contains(&after), "{name}: {}", shrunk.found);
+                // A trick stays at the call before which it was drawn, and the shortest run may have it at
+                // another one.
+                let as_short = case.tricks > 0 || after <= choices_max;
+                assert!(as_short && after >= choices, "{name}: {}", shrunk.found);
                 executions.push(shrunk.executions);
             }
         }
         found_of += u32::from(executions.len() > before);
     }
     // Every one of them is drawn by one of the two at least.
-    assert_eq!(found_of, 13);
+    assert_eq!(found_of, 16);
     executions.sort_unstable();
     let (median, most) = (executions[executions.len() / 2], executions[executions.len() - 1]);
     println!("{} runs, {median} executions in the median, {most} at most", executions.len());
-    assert!(median <= 25 && most <= 50, "{executions:?}");
+    assert!(median <= 25 && most <= 60, "{executions:?}");
 }
 
 /// Time means nothing to the implementation, so no day that passes is in a short run.

@@ -16,7 +16,7 @@ static ALLOCATOR: ArenaAllocator = ArenaAllocator;
 const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Sticky, Strategy::Pct { depth: 3 }];
 
 /// Every fault that there is.
-const EVERYTHING: Case = Case { failures: 1, waits: 1, ..Case::GATE };
+const EVERYTHING: Case = Case { failures: 1, waits: 1, tricks: 1, ..Case::GATE };
 
 fn sampled(
     case: Case,
@@ -38,7 +38,7 @@ fn check_repeats(strategy: Strategy) {
     assert_eq!((end, counts), sampled(EVERYTHING, strategy, 10_000, 2));
     assert_eq!(counts.runs, 10_000);
     assert_eq!(counts.recoveries, counts.runs, "each run ends with the last sweep");
-    let faults = [counts.kills, counts.failures, counts.waits];
+    let faults = [counts.kills, counts.failures, counts.waits, counts.tricks];
     assert!(faults.iter().all(|fired| *fired > 1_000), "{counts}");
     assert!(counts.in_use > counts.runs, "S1 was hardly ever at stake: {counts}");
     assert_eq!(ArenaAllocator::spilled_bytes(), 0, "an arena is too small");
@@ -171,6 +171,21 @@ fn drawn_schedules_find_what_p2_is_for() {
 #[test]
 fn drawn_schedules_find_what_r2_is_for() {
     check_finds_rule("r2");
+}
+
+#[test]
+fn drawn_schedules_find_what_h1_is_for() {
+    check_finds_rule("h1");
+}
+
+#[test]
+fn drawn_schedules_find_what_h2_is_for() {
+    check_finds_rule("h2");
+}
+
+#[test]
+fn drawn_schedules_find_what_h3_is_for() {
+    check_finds_rule("h3");
 }
 
 #[test]

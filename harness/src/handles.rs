@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mortmain::sys::{Call, Handle, Name, Pid, Reply};
+use mortmain_subjects::Beyond;
 
 use crate::timeline::{Called, Event};
 use crate::world::request::{ChildCall, Request, Response};
@@ -83,6 +84,10 @@ impl Handles {
             (Request::Call(call), Effect::Answer(Response::Reply(Ok(reply)))) => {
                 self.call(pid, call, reply);
             }
+            (
+                Request::Beyond(Beyond::OpenPlain { dir, name }),
+                Effect::Answer(Response::Reply(Ok(Reply::Handle(fd)))),
+            ) => self.open(pid, *fd, self.path_in(pid, *dir, name)),
             (Request::CloseAll, _) => self.close(|(owner, _), _| *owner == pid),
             (_, Effect::Image(_)) => self.close(|(owner, _), fd| *owner == pid && !fd.kept),
             (

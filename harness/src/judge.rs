@@ -3,8 +3,11 @@
 //!
 //! * **S1**: as long as a process lives that may use a claim, the claim is at
 //!   its path with what it is used for. Judged after every step.
+//! * **S2**: nothing outside of the claims changes, whatever an adversary puts in
+//!   the way: what is precious stays as it is. Judged after every step.
 //! * **L1**: when everybody is dead, one undisturbed sweep leaves the root
-//!   empty. Judged from every state.
+//!   empty, but for what an adversary has made, or has changed a part of. Judged
+//!   from every state.
 //! * **L2**: no process makes more calls than a bound, judged after every step,
 //!   and the last sweep waits for nobody.
 //! * **Alone**: of what only one process at a time may do, by its own word, no two
@@ -14,9 +17,8 @@
 //! A search may judge one of them alone ([`Judged`]), so that a design that breaks two is found out in
 //! both.
 //!
-//! S3 (unknown keeps) is S1 with calls that fail, which explorers choose. S2
-//! (nothing outside is touched) needs an adversary, which the world does not
-//! have yet; L3 (told) is a matter of reports.
+//! S3 (unknown keeps) is S1 with calls that fail, which explorers choose. L3
+//! (told) is a matter of reports.
 
 use std::fmt;
 
@@ -46,7 +48,10 @@ impl Property {
     pub const ALL: [Property; 6] =
         [Property::S1, Property::S2, Property::S3, Property::L1, Property::L2, Property::L3];
 
-    /// Those that a search judges.
+    /// Those that a search can judge.
+    pub const JUDGED: [Property; 4] = [Property::S1, Property::S2, Property::L1, Property::L2];
+
+    /// Those that it can judge without an adversary.
     pub const SEARCHED: [Property; 3] = [Property::S1, Property::L1, Property::L2];
 
     /// Its id.
@@ -88,7 +93,7 @@ impl Judged {
     /// Whether something that the last sweep could break is.
     #[must_use]
     pub fn needs_last_sweep(self) -> bool {
-        self.counts(Property::L1) || self.counts(Property::L2)
+        self.counts(Property::S2) || self.counts(Property::L1) || self.counts(Property::L2)
     }
 }
 
@@ -105,6 +110,14 @@ impl Who {
     /// Who lets time pass.
     pub const CLOCK: Who = Who { pid: Pid(0), program: "clock" };
 
+    /// Who changes what names stand for.
+    pub const ADVERSARY: Who = Who { pid: Pid(-1), program: "adversary" };
+
+    /// Whether it is a process, with a number that says something.
+    pub(crate) fn is_process(self) -> bool {
+        self.pid.0 > 0
+    }
+
     /// The process with this number.
     #[must_use]
     pub fn new(world: &World, pid: Pid) -> Who {
@@ -114,8 +127,8 @@ impl Who {
 
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Who::CLOCK {
-            return f.write_str("the clock");
+        if !self.is_process() {
+            return write!(f, "the {}", self.program);
         }
         write!(f, "{} {}", self.program, self.pid.0)
     }
@@ -136,6 +149,15 @@ pub enum Violation {
         missing: PathBytes,
         /// Who may use it.
         users: Vec<Who>,
+    },
+    /// S2: something outside of the claims has changed.
+    Outside {
+        /// Who made the last step.
+        by: Who,
+        /// Which step.
+        step: String,
+        /// What is not as it was.
+        path: PathBytes,
     },
     /// Two processes do at once what only one at a time may do.
     NotAlone {
@@ -180,6 +202,7 @@ impl Violation {
     pub fn property(&self) -> &'static str {
         match self {
             Violation::InUse { .. } => "S1",
+            Violation::Outside { .. } => "S2",
             Violation::NotAlone { .. } => "alone",
             Violation::Left { .. } => "L1",
             Violation::TooLong { .. } | Violation::Blocked { .. } => "L2",
@@ -193,9 +216,9 @@ impl Violation {
     #[must_use]
     pub fn blamed(&self) -> Option<(Who, &str)> {
         match self {
-            Violation::InUse { by, step, .. } | Violation::NotAlone { by, step, .. } => {
-                Some((*by, step))
-            }
+            Violation::InUse { by, step, .. }
+            | Violation::Outside { by, step, .. }
+            | Violation::NotAlone { by, step, .. } => Some((*by, step)),
             Violation::Blocked { who, step } => Some((*who, step)),
             Violation::Left { .. } | Violation::TooLong { .. } | Violation::Panicked { .. } => None,
         }
@@ -209,6 +232,7 @@ impl Violation {
                 who.iter().map(Who::to_string).collect()
             }
             Violation::Left { paths } => paths.iter().map(PathBytes::to_string).collect(),
+            Violation::Outside { path, .. } => vec![path.to_string()],
             Violation::TooLong { who, .. }
             | Violation::Blocked { who, .. }
             | Violation::Panicked { who, .. } => vec![who.to_string()],
@@ -227,6 +251,9 @@ impl fmt::Display for Violation {
                 list(f, users)?;
                 f.write_str(if users.len() == 1 { " lives" } else { " live" })?;
                 write!(f, " and may use {claim}")
+            }
+            Violation::Outside { by, step, path } => {
+                write!(f, "after `{step}` of {by}, {path} is not as it was")
             }
             Violation::NotAlone { by, step, who } => {
                 write!(f, "after `{step}` of {by}, ")?;
@@ -263,7 +290,15 @@ fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, things: &[T]) -> fmt::Resul
 
 /// What must be true after every step.
 pub(crate) fn after_step(world: &World, by: Who, step: impl Fn() -> String) -> Option<Violation> {
-    in_use(world, by, &step).or_else(|| alone(world, by, &step))
+    in_use(world, by, &step)
+        .or_else(|| outside(world, by, &step))
+        .or_else(|| alone(world, by, &step))
+}
+
+/// S2, after a step.
+fn outside(world: &World, by: Who, step: impl FnOnce() -> String) -> Option<Violation> {
+    let path = world.outside_harm()?;
+    Some(Violation::Outside { by, step: step(), path })
 }
 
 fn alone(world: &World, by: Who, step: impl FnOnce() -> String) -> Option<Violation> {
@@ -280,6 +315,6 @@ fn in_use(world: &World, by: Who, step: impl FnOnce() -> String) -> Option<Viola
 
 /// L1, when the last sweep has ended.
 pub(crate) fn left(world: &World) -> Option<Violation> {
-    let paths = world.tree();
+    let paths = world.left();
     if paths.is_empty() { None } else { Some(Violation::Left { paths }) }
 }

@@ -20,6 +20,14 @@ pub enum Beyond {
         /// Name to look at.
         name: Name,
     },
+    /// Open what a name stands for to read it, with no care at all: links are followed, and a FIFO
+    /// is waited at until somebody opens it for writing. Answers [`Reply::Handle`].
+    OpenPlain {
+        /// Directory to look in.
+        dir: Handle,
+        /// Name to open.
+        name: Name,
+    },
 }
 
 /// The call as a line of a trace.
@@ -28,6 +36,7 @@ impl fmt::Display for Beyond {
         match self {
             Beyond::Now => f.write_str("now"),
             Beyond::Modified { dir, name } => write!(f, "modified {}/{name}", dir.0),
+            Beyond::OpenPlain { dir, name } => write!(f, "open-plain {}/{name}", dir.0),
         }
     }
 }
@@ -57,6 +66,17 @@ pub trait SystemExt: System {
     /// The kernel's.
     fn modified(&self, dir: &Fd<Self>, name: &Name) -> Answer<u64> {
         number(self.beyond(Beyond::Modified { dir: dir.raw(), name: name.clone() })?)
+    }
+
+    /// A name opened with no care; see [`Beyond::OpenPlain`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn open_plain(&self, dir: &Fd<Self>, name: &Name) -> Answer<Fd<Self>> {
+        match self.beyond(Beyond::OpenPlain { dir: dir.raw(), name: name.clone() })? {
+            Reply::Handle(handle) => Ok(Fd::new(self.clone(), handle)),
+            other => unreachable!("a kernel answers a call with its own kind, not {other:?}"),
+        }
     }
 }
 

@@ -61,8 +61,8 @@ pub const DECLARED: &[Declared] = &[
     },
     Declared {
         id: "use-of-what-is-removed",
-        why: "a path in `/proc` keeps leading through a claim when what it leads to is removed, and is \
-              evidence of life; in the world what is removed has no path. So the world removes more, \
+        why: "a path in `/proc` keeps leading through a claim when what it leads to is removed, be it open \
+              or mounted, and is evidence of life; in the world what is removed has no path. So the world removes more, \
               and is the stricter judge",
         covers: use_of_what_is_removed,
     },
@@ -91,7 +91,7 @@ fn use_of_what_is_removed(place: &Place<'_>) -> bool {
     let more = host.iter().filter(|how| !world.contains(how));
     removed
         && world.iter().all(|how| host.contains(how))
-        && more.into_iter().all(|how| how.ends_with("Descriptor"))
+        && more.into_iter().all(|how| how.ends_with("Descriptor") || how.ends_with("MountOf"))
 }
 
 fn listing_while_changed(place: &Place<'_>) -> bool {

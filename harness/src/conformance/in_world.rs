@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use mortmain::sys::{
     Answer, Call, ChildIdentity, ChildKernel, Errno, Handle, IdName, Name, Pid, Reply, child_part,
 };
+use mortmain_subjects::Beyond;
 
 use super::operation::{Operation, STATUS};
 use super::outcome::{Known, Outcome, Run, observe};
@@ -118,6 +119,17 @@ impl Stage {
                 Effect::Forked { child } => born(Ok(child)),
                 other => unreachable!("a fork was answered by {other:?}"),
             },
+            (None, Operation::MakeSpecial(dir, name, special)) => {
+                let (dir, name) = (Handle(dir), name.name());
+                self.done(pid, &Request::MakeSpecial { dir, name, special })
+            }
+            (None, Operation::Mount(dir, from, on)) => {
+                let (dir, from, on) = (Handle(dir), from.name(), on.name());
+                self.done(pid, &Request::Mount { dir, from, on })
+            }
+            (None, Operation::OpenPlain(dir, name)) => {
+                self.open_plain(pid, Handle(dir), name.name())
+            }
             (None, Operation::NewGroup) => self.done(pid, &Request::Child(ChildCall::NewGroup)),
             (None, Operation::CloseAll) => self.done(pid, &Request::CloseAll),
             (None, Operation::Killed) => {
@@ -138,6 +150,18 @@ impl Stage {
             other => unreachable!("a call was answered by {other:?}"),
         };
         (self.lie)(&call, answer)
+    }
+
+    fn open_plain(&mut self, pid: Pid, dir: Handle, name: Name) -> Outcome {
+        let request = Request::Beyond(Beyond::OpenPlain { dir, name });
+        if !self.world.enabled(pid, &request) {
+            return Outcome::Waits;
+        }
+        match self.world.exec(pid, &request) {
+            Effect::Answer(Response::Reply(Ok(Reply::Handle(handle)))) => Outcome::Handle(handle.0),
+            Effect::Answer(Response::Reply(Err(errno))) => Outcome::Failed(errno.0),
+            other => unreachable!("an open was answered by {other:?}"),
+        }
     }
 
     fn done(&mut self, pid: Pid, request: &Request) -> Outcome {

@@ -14,6 +14,7 @@
 //!
 //! What it deliberately is not: a test of the protocol. Its calls have no sense.
 
+mod class;
 mod compare;
 mod draw;
 mod in_world;
@@ -29,8 +30,9 @@ mod trial;
 
 use std::fmt;
 
+pub use self::class::Class;
 pub use self::compare::{DECLARED, Declared, Difference, compare};
-pub use self::draw::{Class, draw, every};
+pub use self::draw::{draw, every};
 pub use self::in_world::{InWorld, Lie};
 pub use self::on_host::OnHost;
 pub use self::operation::{Number, Operation, Who, Word};

@@ -12,6 +12,8 @@ use mortmain::Random;
 use mortmain::sys::{Call, Handle, Name, PathBytes, Pid, Sought, Wait};
 use serde::{Deserialize, Serialize};
 
+use crate::world::Special;
+
 /// A name of the alphabet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Word {
@@ -109,6 +111,12 @@ pub enum Operation {
     Fork,
     /// Starts a command: the directory of its entry, and the descriptor that it inherits.
     Spawn(Number, Number),
+    /// Makes a FIFO, a socket or a device.
+    MakeSpecial(Number, Word, Special),
+    /// Opens a name to read it, with no care at all.
+    OpenPlain(Number, Word),
+    /// Mounts what the first name stands for over the second one.
+    Mount(Number, Word, Word),
     /// Makes a group of its own.
     NewGroup,
     /// Closes every descriptor.
@@ -190,9 +198,15 @@ impl Operation {
             Op::KillGroup(of) => Call::KillGroup { group: pid(of) },
             Op::Look(of) => Call::Wait { pid: pid(of), wait: now, reap: false },
             Op::Reap(of) => Call::Wait { pid: pid(of), wait: now, reap: true },
-            Op::Fork | Op::Spawn(..) | Op::NewGroup | Op::CloseAll | Op::Exit | Op::Killed => {
-                return None;
-            }
+            Op::Fork
+            | Op::Spawn(..)
+            | Op::MakeSpecial(..)
+            | Op::OpenPlain(..)
+            | Op::Mount(..)
+            | Op::NewGroup
+            | Op::CloseAll
+            | Op::Exit
+            | Op::Killed => return None,
         })
     }
 
@@ -202,6 +216,9 @@ impl Operation {
         match self {
             Operation::Fork => "fork",
             Operation::Spawn(..) => "spawn",
+            Operation::MakeSpecial(..) => "make-special",
+            Operation::OpenPlain(..) => "open-plain",
+            Operation::Mount(..) => "mount",
             Operation::NewGroup => "new-group",
             Operation::CloseAll => "close-all",
             Operation::Exit => "exit",
@@ -225,6 +242,9 @@ impl Operation {
             | Op::ReadDirOn(fd)
             | Op::Mkdir(fd, _)
             | Op::Symlink(fd, ..)
+            | Op::MakeSpecial(fd, ..)
+            | Op::OpenPlain(fd, _)
+            | Op::Mount(fd, ..)
             | Op::Readlink(fd, _)
             | Op::Rename(fd, ..)
             | Op::Unlink(fd, _)
@@ -252,11 +272,15 @@ impl Operation {
             | Op::CreateFile(_, word)
             | Op::StatAt(_, word)
             | Op::Mkdir(_, word)
+            | Op::MakeSpecial(_, word, _)
+            | Op::OpenPlain(_, word)
             | Op::Readlink(_, word)
             | Op::Unlink(_, word)
             | Op::Rmdir(_, word)
             | Op::Unseal(_, word) => vec![word],
-            Op::Symlink(_, one, other) | Op::Rename(_, one, other) => vec![one, other],
+            Op::Symlink(_, one, other) | Op::Rename(_, one, other) | Op::Mount(_, one, other) => {
+                vec![one, other]
+            }
             _ => Vec::new(),
         }
     }
@@ -284,6 +308,7 @@ impl Operation {
             Operation::CreateFile(..)
             | Operation::Mkdir(..)
             | Operation::Symlink(..)
+            | Operation::MakeSpecial(..)
             | Operation::Rename(..)
             | Operation::Unlink(..)
             | Operation::Rmdir(..) => self.words_mut().into_iter().map(|word| *word).collect(),
@@ -304,6 +329,11 @@ impl fmt::Display for Operation {
             Operation::Look(of) => write!(f, "wait p{of} at most 0 ms"),
             Operation::Reap(of) => write!(f, "wait p{of} at most 0 ms and reap"),
             Operation::Spawn(dir, lock) => write!(f, "spawn with the entry {dir}/0.id and {lock}"),
+            Operation::MakeSpecial(dir, name, special) => {
+                write!(f, "make {dir}/{name} {}", special.word())
+            }
+            Operation::Mount(dir, from, on) => write!(f, "mount {dir}/{from} on {on}"),
+            Operation::OpenPlain(dir, name) => write!(f, "open-plain {dir}/{name}"),
             Operation::Exit => write!(f, "exit {STATUS}"),
             Operation::Killed => f.write_str("is killed"),
             Operation::Readlink(dir, name) => write!(f, "readlink {dir}/{name}"),

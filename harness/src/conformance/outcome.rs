@@ -42,6 +42,8 @@ pub enum Outcome {
     Uses(Vec<String>),
     /// A process was born.
     Born(i32),
+    /// It waits, and nobody is there who could end that.
+    Waits,
     /// The process has ended by it.
     Ended,
     /// Nobody was there to do it.
@@ -98,7 +100,7 @@ impl Outcome {
     /// Whether it went well.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        !matches!(self, Outcome::Failed(_) | Outcome::Nobody | Outcome::Full)
+        !matches!(self, Outcome::Failed(_) | Outcome::Waits | Outcome::Nobody | Outcome::Full)
     }
 
     /// The kind of outcome in a word, for tables: of a failure, the error's symbol.
@@ -109,6 +111,7 @@ impl Outcome {
             Outcome::Process(_, true, _) => "zombie".into(),
             Outcome::Ending(None) => "alive".into(),
             Outcome::Uses(uses) if uses.is_empty() => "none".into(),
+            Outcome::Waits => "waits".into(),
             Outcome::Nobody => "nobody".into(),
             Outcome::Full => "full".into(),
             Outcome::Ended => "ended".into(),
@@ -152,6 +155,7 @@ impl fmt::Display for Outcome {
             Outcome::Uses(uses) => f.write_str(&uses.join(", ")),
             Outcome::Born(pid) => write!(f, "p{pid} is born"),
             Outcome::Ended => f.write_str("ended"),
+            Outcome::Waits => f.write_str("it waits for ever"),
             Outcome::Nobody => f.write_str("nobody is there to do it"),
             Outcome::Full => f.write_str("not tried: there are too many"),
         }

@@ -20,6 +20,7 @@ use mortmain::sys::{
     Call, ChildKernel as _, Handle, Host, HostChild, Kernel as _, PathBytes, Pid, Reply, Wait,
 };
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{getpid, set_child_subreaper};
 
 use super::operation::Operation;
@@ -132,6 +133,10 @@ impl Player {
         let pids = known.pids.clone();
         let end = observe(&mut known, &scene.root, &mut |call| Host.call(call));
         scene.clear(&pids)?;
+        let mounts = |step: &Step| matches!(step.operation, Operation::Mount(..));
+        if program.steps.iter().any(mounts) {
+            unmount_below(&root)?;
+        }
         clear_dir(&root)?;
         Ok(Run { outcomes, end })
     }
@@ -291,6 +296,28 @@ fn reap(pid: i32) {
     let wait = Call::Wait { pid: Pid(pid), wait: Wait::AtMost(0), reap: true };
     // Others' children, and those that were reaped, are none of ours.
     let _ending = Host.call(wait);
+}
+
+/// Unmounts all that is mounted below a directory: again and again the last one that its path leads to,
+/// with all that is mounted in it, since a mount can lie below another one.
+fn unmount_below(dir: &Path) -> io::Result<()> {
+    let below = [dir.as_os_str().as_bytes(), b"/"].concat();
+    loop {
+        let mounts = std::fs::read("/proc/self/mountinfo")?;
+        // No name of a program has anything in it that would be escaped.
+        let points = mounts
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
+            .filter(|point| point.starts_with(&below));
+        let mut last = Ok(());
+        let done = points.rev().any(|point| {
+            last = unmount(point, UnmountFlags::DETACH);
+            last.is_ok()
+        });
+        if !done {
+            return Ok(last?);
+        }
+    }
 }
 
 /// Removes a directory that nobody changes any more.

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd as _, IntoRawFd as _, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
@@ -14,13 +14,18 @@ use mortmain::sys::{
     Answer, Call, ChildKernel as _, ChildPlan, Errno, Handle, Host, HostChild, HostProgram, IdName,
     Kernel as _, PathBytes, Pid, Reply,
 };
+use nix::libc;
+use rustix::fs::{FileType, Mode, OFlags, mknodat, openat};
+use rustix::mount::mount_bind;
 use serde::{Deserialize, Serialize};
 
-use super::operation::{Operation, STATUS, cookie};
+use super::operation::{Number, Operation, STATUS, Word, cookie};
 use super::outcome::Outcome;
 use crate::descriptors;
 use crate::raw::descriptor::copy_of;
 use crate::raw::fork::fork;
+use crate::raw::interrupt::unless_it_waits;
+use crate::world::Special;
 
 /// The argument by which the lab becomes such a process.
 pub const ROLE: &str = "conformance-process";
@@ -29,6 +34,8 @@ pub const ROLE: &str = "conformance-process";
 pub(super) const SOCKETS: RawFd = 500;
 /// Where a process has its copy of its own.
 const OWN: RawFd = 600;
+/// Where it has a copy of a descriptor for a moment, or above.
+const SPARE: RawFd = 650;
 
 /// How often a process asks again who holds a lock when it was told that nobody does: the list of all
 /// locks of the machine is read a page at a time, and a lock that somebody else gives back meanwhile lets
@@ -108,11 +115,52 @@ fn operate(order: &Order) -> io::Result<Outcome> {
             Ok(()) => Outcome::Done,
             Err(errno) => Outcome::Failed(errno.0),
         },
+        Operation::MakeSpecial(dir, name, special) => outcome_of(make_special(dir, name, special))?,
+        Operation::OpenPlain(dir, name) => outcome_of(open_plain(dir, name))?,
+        Operation::Mount(dir, from, on) => outcome_of(bind(dir, from, on))?,
         _ => {
             close_all()?;
             Outcome::Done
         }
     })
+}
+
+/// What came of something that is no call of the seam; what has no number breaks the program off.
+fn outcome_of(done: io::Result<Outcome>) -> io::Result<Outcome> {
+    done.or_else(|error| match error.raw_os_error() {
+        Some(libc::EINTR) => Ok(Outcome::Waits),
+        Some(number) => Ok(Outcome::Failed(number)),
+        None => Err(error),
+    })
+}
+
+fn make_special(dir: Number, name: Word, special: Special) -> io::Result<Outcome> {
+    let kind = match special {
+        Special::Fifo => FileType::Fifo,
+        Special::Socket => FileType::Socket,
+        // Of the number that no driver has, which everybody may make.
+        Special::Device => FileType::CharacterDevice,
+    };
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(copy_of(dir, SPARE)?, name.name().bytes(), kind, mode, 0)?;
+    Ok(Outcome::Done)
+}
+
+fn open_plain(dir: Number, name: Word) -> io::Result<Outcome> {
+    let (dir, name) = (copy_of(dir, SPARE)?, name.name());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let open = || Ok(openat(&dir, name.bytes(), flags, Mode::empty())?);
+    Ok(Outcome::Handle(unless_it_waits(open)?.into_raw_fd()))
+}
+
+fn bind(dir: Number, from: Word, on: Word) -> io::Result<Outcome> {
+    let dir = copy_of(dir, SPARE)?;
+    let [from, on] = [from, on].map(|word| {
+        let dir = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
+        [&dir, word.name().bytes()].concat()
+    });
+    mount_bind(from, on)?;
+    Ok(Outcome::Done)
 }
 
 fn spawn(dir: Handle, lock: Handle, socket: RawFd) -> Answer<Pid> {

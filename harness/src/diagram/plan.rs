@@ -119,7 +119,7 @@ impl Plan {
     pub(super) fn of(events: &[Event]) -> Plan {
         let mut plan = Plan::default();
         let mut whos: Vec<Who> = Vec::new();
-        for event in events.iter().filter(|event| event.who != Who::CLOCK) {
+        for event in events.iter().filter(|event| event.who.is_process()) {
             match whos.iter_mut().find(|who| who.pid == event.who.pid) {
                 // It may have become another program.
                 Some(who) => *who = event.who_then(),
@@ -235,6 +235,9 @@ fn what(handles: &Handles, event: &Event) -> String {
         },
         Request::Beyond(Beyond::Modified { dir, name }) => {
             format!("modified {}", handles.path_in(pid, *dir, name))
+        }
+        Request::Beyond(Beyond::OpenPlain { dir, name }) => {
+            format!("open-plain {}", handles.path_in(pid, *dir, name))
         }
         Request::Child(ChildCall::Symlink { dir, name, .. }) => {
             format!("symlink {}", handles.path_in(pid, *dir, name))

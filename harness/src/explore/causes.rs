@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
+use super::choice::Choice;
 use super::exhaust::Counterexample;
 use super::explain::missing;
 use super::follow::{End, follow};
 use super::gate::Case;
-use super::machine::{Choice, Failure};
+use super::machine::Failure;
 use crate::judge::Violation;
 use crate::timeline::{Event, EventKind};
 
@@ -78,7 +79,10 @@ fn deed(case: &Case, found: &Counterexample) -> String {
         Violation::TooLong { who, .. } | Violation::Panicked { who, .. } => {
             format!("the {}", who.program)
         }
-        Violation::InUse { .. } | Violation::NotAlone { .. } | Violation::Blocked { .. } => {
+        Violation::InUse { .. }
+        | Violation::Outside { .. }
+        | Violation::NotAlone { .. }
+        | Violation::Blocked { .. } => {
             let event =
                 found.timeline.blamed(violation).and_then(|at| found.timeline.events.get(at));
             event.map_or("nothing".into(), call_of)

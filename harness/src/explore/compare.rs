@@ -127,7 +127,7 @@ pub struct Seen {
 fn out_of_reach(property: Property) -> Option<&'static str> {
     match property {
         Property::S1 | Property::L1 | Property::L2 => None,
-        Property::S2 => Some("the world has nobody who swaps names, and no mounts"),
+        Property::S2 => Some("nobody plays tricks here; `explore --tricks 1` lets somebody"),
         Property::S3 => Some("no call fails here; `explore --failures 1` lets one"),
         Property::L3 => Some("a report is judged on the real kernel only"),
     }

@@ -17,7 +17,8 @@ use std::hash::Hash;
 use rustc_hash::FxHashSet;
 
 use super::Setup;
-use super::machine::{Choice, Failure, Machine, State};
+use super::choice::Choice;
+use super::machine::{Failure, Machine, State};
 use crate::simulated::Trie;
 use crate::timeline::Timeline;
 use crate::world::request::Request;
@@ -184,7 +185,7 @@ pub(super) type Spot = State<<Trie<'static> as crate::simulated::Engine>::Proces
 
 /// Stands for a state.
 pub(super) fn fingerprint(state: &Spot) -> Fingerprint {
-    let left = (state.kills_left, state.failures_left, state.waits_left);
+    let left = (state.kills_left, state.failures_left, state.waits_left, state.tricks_left);
     let rest = Fingerprint::of(&(left, &state.processes));
     state.world.fingerprint().with(rest)
 }

@@ -5,8 +5,8 @@
 //! with two choices of different processes side by side; let them change places, and it ends well. It is
 //! looked for from the end of the run, so that of several the one nearest to the harm is shown: each
 //! choice is moved towards the beginning, and each one before it towards it, past what others do in
-//! between, as long as nobody does anything else; and if it is a kill, a failing call or a wait, it is
-//! left out. A run that is to end well is carried on until nobody can go on, and judged with a last
+//! between, as long as nobody does anything else; and if it is a kill, a failing call, a wait or a trick, it
+//! is left out. A run that is to end well is carried on until nobody can go on, and judged with a last
 //! sweep, so that the harm has not just moved; where the end of everybody is what it took, that stays
 //! where it is.
 //!
@@ -18,10 +18,11 @@ use std::fmt;
 use mortmain::sys::{Call, Pid};
 
 use super::Setup;
+use super::choice::Choice;
 use super::exhaust::Counterexample;
 use super::follow::{End, Followed, follow, process_of};
 use super::gate::{Case, Without};
-use super::machine::{Choice, Failure};
+use super::machine::Failure;
 use crate::judge::{Violation, Who};
 use crate::timeline::{Called, Event, EventKind, SIGKILL, Timeline};
 use crate::world::Effect;
@@ -107,6 +108,7 @@ pub fn explain(case: &Case, found: &Counterexample) -> Explanation {
 fn in_words(event: &Event) -> String {
     let who = event.who;
     match (event.kind, &event.called) {
+        _ if who == Who::ADVERSARY => format!("{who}, who {}", event.text),
         (EventKind::Killed, _) => format!("the kill of {who}"),
         (EventKind::Failed, Some(called)) => {
             format!("the failure of `{}` of {who}", called.request)
@@ -197,6 +199,10 @@ impl Search<'_> {
         at: usize,
         places: [usize; 2],
     ) -> Result<Swapped, TooMany> {
+        // Elsewhere it would be another trick: which name it is about is said by the call after it.
+        if order[at..=at + 1].iter().any(|choice| matches!(choice, Choice::Trick { .. })) {
+            return Ok(Swapped::Other);
+        }
         let mut other = order.to_vec();
         other.swap(at, at + 1);
         let well = match self.run(&other, at + 2)? {
@@ -253,7 +259,7 @@ impl Search<'_> {
         match schedule[at] {
             Choice::Step(_) | Choice::Recover => return Ok(None),
             Choice::Fail { pid, .. } => other[at] = Choice::Step(pid),
-            Choice::Kill(_) | Choice::Wait => drop(other.remove(at)),
+            Choice::Kill(_) | Choice::Wait | Choice::Trick { .. } => drop(other.remove(at)),
         }
         let Order::Well(_) = self.run(&other, 0)? else { return Ok(None) };
         let followed = follow(self.setup, &schedule[..=at], End::There);
@@ -347,6 +353,7 @@ fn deed(violation: &Violation, timeline: &Timeline) -> String {
                 None => format!("with `{step}` of {by}, {gone} is gone while {lived}"),
             }
         }
+        Violation::Outside { by, step, path } => format!("{by} changed {path} with `{step}`"),
         Violation::Left { paths } => {
             let paths = paths.iter().map(ToString::to_string);
             let tops: Vec<String> = paths.filter(|path| !path.contains('/')).collect();

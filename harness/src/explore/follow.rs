@@ -7,7 +7,8 @@
 use mortmain::sys::Pid;
 
 use super::Setup;
-use super::machine::{Choice, Failure, Machine};
+use super::choice::Choice;
+use super::machine::{Failure, Machine};
 use crate::simulated::Live;
 use crate::timeline::Event;
 
@@ -50,7 +51,7 @@ impl Followed {
 pub(super) fn process_of(choice: Choice) -> Option<Pid> {
     match choice {
         Choice::Step(pid) | Choice::Fail { pid, .. } | Choice::Kill(pid) => Some(pid),
-        Choice::Wait | Choice::Recover => None,
+        Choice::Trick { .. } | Choice::Wait | Choice::Recover => None,
     }
 }
 

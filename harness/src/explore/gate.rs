@@ -12,6 +12,7 @@ use mortmain::sys::{Answer, Call, ChildKernel as _, ChildPlan, Errno, Handle, Ke
 use mortmain::{Candidate, Evidence, Finding, Place, Prober, Probes, Proof, Removes};
 use mortmain_subjects::{Beyond, Mortmain, System};
 
+use super::careless::Careless;
 use super::subjects::Cast;
 use super::{Setup, Subject};
 use crate::answers::Answers;
@@ -40,6 +41,8 @@ pub struct Case {
     pub failures: u32,
     /// How often time passes, at any moment, more than a day each time.
     pub waits: u32,
+    /// How many tricks an adversary plays, each at any moment.
+    pub tricks: u32,
     /// What is judged.
     pub judged: Judged,
     /// Whether init reaps.
@@ -53,7 +56,7 @@ pub struct Case {
 /// The rule that is switched off, by a prober, a kernel or a child's part that is put around the
 /// real one: nothing of the implementation is changed.
 ///
-/// With any of the others but r2, l4 is off as well. It is the net below them: in a machine in which
+/// With any of l3, p1 and p2, l4 is off as well. It is the net below them: in a machine in which
 /// every process can be read, it sees by the cookie what they are there for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Without {
@@ -69,16 +72,25 @@ pub enum Without {
     R2,
     /// The child does not say who it is.
     P2,
+    /// What stands at a name is opened as it comes.
+    H1,
+    /// Mounts are entered.
+    H2,
+    /// A link is taken for what it points at.
+    H3,
 }
 
 impl Without {
     /// All rules that can be switched off, by their ids.
-    pub const RULES: [(&'static str, Without); 5] = [
+    pub const RULES: [(&'static str, Without); 8] = [
         ("l3", Without::L3),
         ("l4", Without::L4),
         ("p1", Without::P1),
         ("p2", Without::P2),
         ("r2", Without::R2),
+        ("h1", Without::H1),
+        ("h2", Without::H2),
+        ("h3", Without::H3),
     ];
 
     /// What is so while the rule is switched off, in a sentence.
@@ -93,6 +105,9 @@ impl Without {
             }
             Without::R2 => "what was left half-removed is not judged again",
             Without::P2 => "the child does not say who it is",
+            Without::H1 => "what stands at a name is opened as it comes",
+            Without::H2 => "mounts are entered",
+            Without::H3 => "a link is taken for what it points at",
         }
     }
 
@@ -103,9 +118,10 @@ impl Without {
             Without::P1 => Manner::LeavesDaemon,
             Without::P2 => Manner::ClosesAll,
             Without::L4 => Manner::Escapes,
-            Without::Nothing | Without::L3 | Without::R2 => Manner::Plain,
+            _ => Manner::Plain,
         };
-        Case { without: self, manner, ..Case::SMALL }
+        let tricks = u32::from(matches!(self, Without::H1 | Without::H2 | Without::H3));
+        Case { without: self, manner, tricks, ..Case::SMALL }
     }
 
     /// The programs of the implementation with the rule switched off.
@@ -126,6 +142,9 @@ impl Without {
                 subject::sweep_with(world, Answers::nobody_seen(), Removes)
             }
             Without::R2 => subject::sweep_with(world, TombstonesUnclear, Removes),
+            Without::H1 => subject::sweep_with(&Careless::opens(world), Probes, Removes),
+            Without::H2 => subject::sweep_with(&Careless::crosses(world), Probes, Removes),
+            Without::H3 => subject::sweep_with(&Careless::follows(world), Probes, Removes),
             Without::Nothing => subject::sweep_with(world, Probes, Removes),
         });
         if self == Without::P2 {
@@ -145,6 +164,7 @@ impl Case {
         kills: 2,
         failures: 0,
         waits: 0,
+        tricks: 0,
         judged: Judged::All,
         reaping: Reaping::AtOnce,
         merge: true,
@@ -176,6 +196,7 @@ impl Case {
             kills: self.kills,
             failures: self.failures,
             waits: self.waits,
+            tricks: self.tricks,
             rest_seconds: self.subject.rest_seconds(),
             judged: self.judged,
             errnos: vec![Errno::EIO, Errno::ENOSPC],

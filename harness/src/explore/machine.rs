@@ -7,52 +7,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use mortmain::sys::{Call, ChildPlan, Errno, Pid};
-use mortmain_subjects::Beyond;
 
+use super::choice::{Choice, can_fail, can_fail_done};
 use super::{Setup, WAIT_SECONDS};
 use crate::judge::{self, Property, Violation, Who};
 use crate::simulated::{Diverged, Engine, Origin};
 use crate::timeline::{Called, Event, EventKind, SIGKILL};
 use crate::world::request::{ChildCall, Request, Response};
 use crate::world::{Effect, World};
-
-/// What happens next.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Choice {
-    /// This process makes its step.
-    Step(Pid),
-    /// This process makes its step, and it fails.
-    Fail {
-        /// The process.
-        pid: Pid,
-        /// How it fails.
-        errno: Errno,
-        /// Whether what was asked for is done all the same.
-        done: bool,
-    },
-    /// This process is killed.
-    Kill(Pid),
-    /// Time passes, [`WAIT_SECONDS`] of it, and nothing else happens.
-    Wait,
-    /// Everybody is killed at once, and one sweep runs undisturbed to its end, after as much time as
-    /// the design asks for ([`Setup::rest_seconds`]).
-    Recover,
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Choice::Step(pid) => write!(f, "step {}", pid.0),
-            Choice::Fail { pid, errno, done } => {
-                write!(f, "fail {} {}", pid.0, errno.symbol().unwrap_or("?"))?;
-                f.write_str(if *done { " done" } else { "" })
-            }
-            Choice::Kill(pid) => write!(f, "kill {}", pid.0),
-            Choice::Wait => f.write_str("wait"),
-            Choice::Recover => f.write_str("recover"),
-        }
-    }
-}
 
 /// Why a run stops before its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,40 +61,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whether a request may fail for a reason that is not its own. A close may not: it is done whatever
-/// it says, and nobody looks; a spawn would fail before its fork, when nothing has happened yet.
-fn can_fail(request: &Request) -> bool {
-    match request {
-        Request::Call(call) => !matches!(
-            call,
-            Call::Close { .. } | Call::Random | Call::Pause { .. } | Call::Wait { .. }
-        ),
-        Request::Beyond(call) => *call != Beyond::Now,
-        Request::Child(_) => true,
-        _ => false,
-    }
-}
-
-/// Whether it may be done and say that it failed: what changes something.
-fn can_fail_done(request: &Request) -> bool {
-    match request {
-        Request::Call(call) => matches!(
-            call,
-            Call::Mkdir { .. }
-                | Call::CreateFile { .. }
-                | Call::Symlink { .. }
-                | Call::Rename { .. }
-                | Call::Unlink { .. }
-                | Call::Rmdir { .. }
-                | Call::Chmod { .. }
-                | Call::Write { .. }
-                | Call::KillGroup { .. }
-        ),
-        Request::Child(ChildCall::Symlink { .. } | ChildCall::NewGroup) => true,
-        _ => false,
-    }
-}
-
 /// A world with its processes.
 #[derive(Clone, Debug)]
 pub(super) struct State<P> {
@@ -142,6 +70,7 @@ pub(super) struct State<P> {
     pub(super) kills_left: u32,
     pub(super) failures_left: u32,
     pub(super) waits_left: u32,
+    pub(super) tricks_left: u32,
 }
 
 impl<P> State<P> {
@@ -176,7 +105,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         Machine { setup, engine, events: None }
     }
 
-    fn tell(&mut self, who: Who, kind: EventKind, text: impl FnOnce() -> String) {
+    pub(super) fn tell(&mut self, who: Who, kind: EventKind, text: impl FnOnce() -> String) {
         if let Some(events) = &mut self.events {
             events.push(Event { who, kind, text: text(), called: None });
         }
@@ -209,7 +138,11 @@ impl<'s, E: Engine> Machine<'s, E> {
             kills_left: self.setup.kills,
             failures_left: self.setup.failures,
             waits_left: self.setup.waits,
+            tricks_left: self.setup.tricks,
         };
+        if self.setup.tricks > 0 {
+            state.world.invite_adversary();
+        }
         for (pid, program) in self.setup.first_processes() {
             self.start(&mut state, pid, Origin::Program(program))?;
         }
@@ -244,8 +177,8 @@ impl<'s, E: Engine> Machine<'s, E> {
         self.settle(state, pid)
     }
 
-    /// What could happen next; waits, failures and kills only while there are some left, and after
-    /// the steps, so that of two ways of the same length the one with fewer of them is met first.
+    /// What could happen next; waits, failures, kills and tricks only while there are some left, and
+    /// after the steps, so that of two ways of the same length the one with fewer of them is met first.
     pub(super) fn choices(&self, state: &State<E::Process>, choices: &mut Vec<Choice>) {
         choices.clear();
         for (pid, process) in &state.processes {
@@ -271,6 +204,14 @@ impl<'s, E: Engine> Machine<'s, E> {
         }
         if state.kills_left > 0 {
             choices.extend(state.processes.iter().map(|(pid, _)| Choice::Kill(*pid)));
+        }
+        if state.tricks_left > 0 {
+            for (pid, process) in &state.processes {
+                let request = self.engine.request(process);
+                if state.world.enabled(*pid, request) {
+                    choices.extend(self.tricks(state, *pid, request));
+                }
+            }
         }
     }
 
@@ -313,13 +254,27 @@ impl<'s, E: Engine> Machine<'s, E> {
         choice: Choice,
     ) -> Option<&'r Request> {
         let (Choice::Step(pid) | Choice::Fail { pid, .. }) = choice else { return None };
+        self.request(state, pid)
+    }
+
+    /// What a process that lives asks for.
+    pub(super) fn request<'r>(
+        &'r self,
+        state: &'r State<E::Process>,
+        pid: Pid,
+    ) -> Option<&'r Request> {
         let (_, process) = state.processes.iter().find(|(other, _)| *other == pid)?;
         Some(self.engine.request(process))
     }
 
-    /// What a choice is about to do, in words that say the same in every run.
+    /// What a choice is about to do, in words that say the same in every run; of a trick, what it comes
+    /// before.
     pub(super) fn label(&self, state: &State<E::Process>, choice: Choice) -> String {
-        self.request_of(state, choice).map_or_else(String::new, Request::to_string)
+        let request = match choice {
+            Choice::Trick { pid, .. } => self.request(state, pid),
+            _ => self.request_of(state, choice),
+        };
+        request.map_or_else(String::new, Request::to_string)
     }
 
     /// Takes a choice, which must be possible.
@@ -340,6 +295,11 @@ impl<'s, E: Engine> Machine<'s, E> {
                 self.kill(state, pid);
                 self.judge_step(state, who, || SIGKILL.into())
             }
+            Choice::Trick { pid, aim, trick } => {
+                state.tricks_left -= 1;
+                self.play(state, pid, aim, trick);
+                self.judge_step(state, Who::ADVERSARY, || trick.word().into())
+            }
             Choice::Wait => {
                 state.waits_left -= 1;
                 self.pass(state, WAIT_SECONDS);
@@ -358,7 +318,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         }
     }
 
-    /// What must be true after every step; S1 only if it is judged.
+    /// What must be true after every step; S1 and S2 only if they are judged.
     fn judge_step(
         &self,
         state: &State<E::Process>,
@@ -367,6 +327,7 @@ impl<'s, E: Engine> Machine<'s, E> {
     ) -> Result<(), Failure> {
         match judge::after_step(&state.world, by, step) {
             Some(Violation::InUse { .. }) if !self.setup.judged.counts(Property::S1) => Ok(()),
+            Some(Violation::Outside { .. }) if !self.setup.judged.counts(Property::S2) => Ok(()),
             Some(violation) => Err(violation.into()),
             None => Ok(()),
         }
@@ -525,6 +486,9 @@ impl<'s, E: Engine> Machine<'s, E> {
         while let Some(process) = state.process(last) {
             let request = self.engine.request(process).clone();
             if !state.world.enabled(last, &request) {
+                if !self.setup.judged.counts(Property::L2) {
+                    return Ok(());
+                }
                 let who = Who::new(&state.world, last);
                 return Err(Violation::Blocked { who, step: request.to_string() }.into());
             }

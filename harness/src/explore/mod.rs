@@ -1,14 +1,17 @@
 //! Exploring: every order of steps and kills that a budget allows.
 //!
-//! A [`Setup`] says which programs run, who starts, and how many kills there
-//! are, and how many calls fail. A [`Choice`] is who goes next and what happens to it; a list of them, a
+//! A [`Setup`] says which programs run, who starts, how many kills there are, how
+//! many calls fail, and how many tricks an adversary plays. A [`Choice`] is who goes next and what happens to it; a list of them, a
 //! schedule, repeats a run exactly. [`exhaust()`] goes through all of them, breadth first,
 //! so that what it finds is as short as can be; [`sample()`] draws schedules from a seed, for
 //! what is too large for that; [`compare()`] asks of a design each property by itself;
 //! [`replay()`] runs one schedule on live processes, and a [`Trace`] is a schedule that was saved.
 //! What was drawn is made short by [`shrink()`], and [`explain()`] says why a run ends badly.
 
+mod adversary;
+mod careless;
 mod causes;
+mod choice;
 mod compare;
 mod exhaust;
 mod explain;
@@ -28,6 +31,7 @@ mod trace;
 use mortmain::sys::{Errno, Pid};
 
 pub use self::causes::{Cause, Causes, Group};
+pub use self::choice::{Aim, Choice};
 pub use self::compare::{Cell, Cut, Held, Row, Seen, Witness, cases, compare, compare_in};
 pub use self::exhaust::{
     Bounds, Companion, Counterexample, Counts, Exploration, Taken, Verdict, exhaust,
@@ -35,7 +39,7 @@ pub use self::exhaust::{
 };
 pub use self::explain::{Explanation, Turn, explain, told};
 pub use self::gate::{Case, Without};
-pub use self::machine::{Choice, Failure};
+pub use self::machine::Failure;
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
 pub use self::sample::{SampleCounts, Sampled, Sampling, sample};
 pub use self::series::{FOR_EVER, SeriesCounts, Struck, series, series_case, series_causes};
@@ -69,6 +73,8 @@ pub struct Setup {
     pub failures: u32,
     /// How often time passes, at any moment.
     pub waits: u32,
+    /// How many tricks an adversary plays, each at any moment; with none there is no adversary.
+    pub tricks: u32,
     /// Time that passes when everybody is dead, before the last sweep, in seconds: what a design asks
     /// for, if it goes by the clock.
     pub rest_seconds: u64,
@@ -97,6 +103,7 @@ impl Setup {
             kills: 0,
             failures: 0,
             waits: 0,
+            tricks: 0,
             rest_seconds: 0,
             judged: Judged::All,
             errnos: Vec::new(),

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::Setup;
-use super::machine::{Choice, Failure, Machine};
+use super::choice::Choice;
+use super::machine::{Failure, Machine};
 use crate::simulated::Live;
 use crate::timeline::Timeline;
 use crate::world::World;

@@ -17,8 +17,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::Setup;
+use super::choice::Choice;
 use super::exhaust::Counterexample;
-use super::machine::{Choice, Failure, Machine};
+use super::machine::{Failure, Machine};
 use super::replay::replay;
 use super::strategy::{Budget, Lengths, Scheduler, Strategy};
 use crate::simulated::Live;
@@ -64,18 +65,20 @@ pub struct SampleCounts {
     pub failures: u64,
     /// Times that time passed.
     pub waits: u64,
+    /// Tricks of the adversary.
+    pub tricks: u64,
     /// Stands for all schedules, in order.
     pub digest: Fingerprint,
 }
 
 impl fmt::Display for SampleCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SampleCounts { runs, choices, in_use, recoveries, kills, failures, waits, digest } =
-            self;
+        let SampleCounts { runs, choices, in_use, recoveries, .. } = self;
+        let SampleCounts { kills, failures, waits, tricks, digest, .. } = self;
         write!(
             f,
             "runs={runs} choices={choices} in-use={in_use} recoveries={recoveries} kills={kills} \
-             failures={failures} waits={waits} digest={:016x}",
+             failures={failures} waits={waits} tricks={tricks} digest={:016x}",
             (digest.0 >> 64) as u64
         )
     }
@@ -92,6 +95,7 @@ impl SampleCounts {
             kills: self.kills + other.kills,
             failures: self.failures + other.failures,
             waits: self.waits + other.waits,
+            tricks: self.tricks + other.tricks,
             digest: Fingerprint::of(&(self.digest, other.digest)),
         }
     }
@@ -103,6 +107,7 @@ impl SampleCounts {
             Choice::Fail { .. } => self.failures += 1,
             Choice::Kill(_) => self.kills += 1,
             Choice::Wait => self.waits += 1,
+            Choice::Trick { .. } => self.tricks += 1,
             Choice::Recover => self.recoveries += 1,
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Base schedules are drawn from a seed, with kills in them and without failing calls, and judged
 //! themselves first. Then at each step of each, one after the other: whoever is to make it is killed; the call fails with each error once, not
-//! done and done; and it fails for ever after, as on a disk that stays full: from there on every call of
-//! that process fails that can. What is left of the base follows as far as it is possible, then whoever
+//! done and done; it fails for ever after, as on a disk that stays full: from there on every call of
+//! that process fails that can; and, if there is an adversary, he plays each of his tricks. What is left of the base follows as far as it is possible, then whoever
 //! was started first goes first; and at the end everybody is killed and the last sweep, which meets no
 //! failing call, is judged.
 //!
@@ -19,14 +19,16 @@ use std::fmt;
 use mortmain::sys::{Errno, Pid};
 
 use super::causes::Causes;
+use super::choice::{Aim, Choice};
 use super::exhaust::Counterexample;
-use super::machine::{Choice, Failure, Machine, State};
+use super::machine::{Failure, Machine, State};
 use super::sample::{counterexample, lengths_of};
 use super::shrink::shrink;
 use super::strategy::{Budget, Scheduler, Strategy};
 use super::{Case, Setup};
 use crate::judge::Who;
 use crate::simulated::{Engine, Live};
+use crate::world::Trick;
 
 /// More failing calls than all processes of a run can make: any number.
 pub const FOR_EVER: u32 = 1_000_000;
@@ -41,13 +43,15 @@ enum Fault {
     Kill,
     Once { errno: Errno, done: bool },
     ForEver { errno: Errno },
+    Trick { aim: Aim, trick: Trick },
 }
 
 /// The case that the runs of a series are of: what one of them finds is saved with it.
 #[must_use]
 pub fn series_case(case: Case) -> Case {
-    // One kill more than in the base, for the one that strikes.
-    Case { failures: FOR_EVER, kills: case.kills + 1, ..case }
+    // One kill and one trick more than in the base, for the one that strikes.
+    let tricks = if case.tricks > 0 { case.tricks + 1 } else { 0 };
+    Case { failures: FOR_EVER, kills: case.kills + 1, tricks, ..case }
 }
 
 /// What a series has done.
@@ -63,6 +67,8 @@ pub struct SeriesCounts {
     pub once: u64,
     /// Processes whose calls failed for ever.
     pub for_ever: u64,
+    /// Tricks that were played.
+    pub tricks: u64,
     /// Runs in which a claim was in use at some moment: S1 was at stake in so many.
     pub in_use: u64,
     /// What failed: each program with each kind of call, in words.
@@ -73,17 +79,17 @@ impl SeriesCounts {
     /// Cases of all kinds.
     #[must_use]
     pub fn cases(&self) -> u64 {
-        self.kills + self.once + self.for_ever
+        self.kills + self.once + self.for_ever + self.tricks
     }
 }
 
 impl fmt::Display for SeriesCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SeriesCounts { bases, positions, kills, once, for_ever, in_use, failed } = self;
+        let SeriesCounts { bases, positions, kills, once, for_ever, tricks, in_use, failed } = self;
         write!(
             f,
             "bases={bases} positions={positions} kills={kills} once={once} for-ever={for_ever} \
-             in-use={in_use} calls={}",
+             tricks={tricks} in-use={in_use} calls={}",
             failed.len()
         )
     }
@@ -154,7 +160,8 @@ fn strike_all(
 ) -> (bool, SeriesCounts) {
     let setup = &series_case(case).setup();
     let strategy = Strategy::Sticky;
-    let budget = Budget { kills: case.kills, waits: case.waits, failures: 0 };
+    let Case { kills, waits, tricks, .. } = case;
+    let budget = Budget { kills, waits, failures: 0, tricks };
     let lengths = lengths_of(setup, strategy, budget);
     let mut counts = SeriesCounts::default();
     for iteration in 0..bases {
@@ -192,6 +199,10 @@ impl SeriesCounts {
                 self.kills += 1;
                 return;
             }
+            Fault::Trick { .. } => {
+                self.tricks += 1;
+                return;
+            }
             Fault::Once { .. } => self.once += 1,
             Fault::ForEver { .. } => self.for_ever += 1,
         }
@@ -207,6 +218,7 @@ struct Position {
     words: String,
     fails: bool,
     fails_done: bool,
+    tricks: Vec<Choice>,
 }
 
 impl Position {
@@ -225,7 +237,11 @@ impl Position {
             ),
             _ => ("", false, false),
         };
-        Position { choice, words: format!("{program}: {word}"), fails, fails_done }
+        let tricks = match (choice, machine.request_of(state, choice)) {
+            (Choice::Step(pid), Some(request)) => machine.tricks(state, pid, request),
+            _ => Vec::new(),
+        };
+        Position { choice, words: format!("{program}: {word}"), fails, fails_done, tricks }
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -238,6 +254,10 @@ impl Position {
             faults.extend(self.fails_done.then_some(Fault::Once { errno, done: true }));
             faults.extend(self.fails.then_some(Fault::ForEver { errno }));
         }
+        faults.extend(self.tricks.iter().filter_map(|choice| match *choice {
+            Choice::Trick { aim, trick, .. } => Some(Fault::Trick { aim, trick }),
+            _ => None,
+        }));
         faults
     }
 }
@@ -339,6 +359,10 @@ impl Run<'_> {
             Fault::Once { errno, done } => self.take(Choice::Fail { pid, errno, done }),
             Fault::ForEver { errno } => {
                 self.failing = Some((pid, errno));
+                self.take(Choice::Step(pid))
+            }
+            Fault::Trick { aim, trick } => {
+                self.take(Choice::Trick { pid, aim, trick })?;
                 self.take(Choice::Step(pid))
             }
         }

@@ -1,6 +1,6 @@
 //! Makes a run that was drawn as short as it goes.
 //!
-//! Steps, kills, failing calls and waits are taken away, and what a process does in parts is done in
+//! Steps, kills, failing calls, waits and tricks are taken away, and what a process does in parts is done in
 //! one; whatever is left over is run again, and kept if it breaks the same property and is simpler.
 //! Larger parts come first: a fault, all of a process, the second half of what it does. It ends where
 //! no choice can be taken away any more, so what it finds is short, but not always the shortest: that is
@@ -14,9 +14,10 @@ use std::collections::BTreeSet;
 use mortmain::sys::Pid;
 
 use super::Setup;
+use super::choice::Choice;
 use super::exhaust::Counterexample;
 use super::follow::{End, follow, process_of};
-use super::machine::{Choice, Failure};
+use super::machine::Failure;
 use super::sample::counterexample;
 
 /// Choices of all runs together after which it gives up: only a run of thousands comes to that.

@@ -8,7 +8,7 @@
 //!   moments in order is met by one run with a probability of 1/(n·(2k)^(d−1)) or more, with n
 //!   processes and k steps; the factor of two is for how moments are drawn here. Kills come on top.
 //!
-//! Kills, failing calls and waits are put at random moments, and so is the end of half of the runs: a
+//! Kills, failing calls, waits and tricks are put at random moments, and so is the end of half of the runs: a
 //! fault that is only drawn for when it could strike comes nearly always early. Half of the moments lie
 //! within the length of a run that nothing disturbs, half within that of the longest: what happens after
 //! a fault makes runs longer, and a second one may have to come there.
@@ -20,7 +20,7 @@ use rand_core::{Rng as _, SeedableRng as _};
 use rand_xorshift::XorShiftRng;
 
 use super::Setup;
-use super::machine::Choice;
+use super::choice::Choice;
 use crate::world::Fingerprint;
 
 /// Who goes next.
@@ -40,11 +40,12 @@ pub enum Strategy {
 /// One of so many times a sticky schedule goes on with anybody.
 const ANYBODY_EACH: u64 = 8;
 
-/// The kinds of faults: kills, waits, calls that fail.
-const FAULTS: [fn(&Choice) -> bool; 3] = [
+/// The kinds of faults: kills, waits, calls that fail, tricks.
+const FAULTS: [fn(&Choice) -> bool; 4] = [
     |choice| matches!(choice, Choice::Kill(_)),
     |choice| matches!(choice, Choice::Wait),
     |choice| matches!(choice, Choice::Fail { .. }),
+    |choice| matches!(choice, Choice::Trick { .. }),
 ];
 
 /// The moments of the faults of one run, each sorted, as numbers of choices.
@@ -72,12 +73,14 @@ pub(super) struct Budget {
     pub(super) kills: u32,
     pub(super) waits: u32,
     pub(super) failures: u32,
+    pub(super) tricks: u32,
 }
 
 impl Budget {
     /// All that a setup allows.
     pub(super) fn of(setup: &Setup) -> Budget {
-        Budget { kills: setup.kills, waits: setup.waits, failures: setup.failures }
+        let Setup { kills, waits, failures, tricks, .. } = *setup;
+        Budget { kills, waits, failures, tricks }
     }
 }
 
@@ -116,7 +119,7 @@ impl Scheduler {
             Strategy::Random | Strategy::Sticky => 0,
         };
         scheduler.moments = Moments {
-            faults: [budget.kills, budget.waits, budget.failures]
+            faults: [budget.kills, budget.waits, budget.failures, budget.tricks]
                 .map(|count| scheduler.some_moments(count, lengths)),
             changes: scheduler.moments(changes, lengths),
             end: if scheduler.below(2) == 0 { Some(scheduler.moment(lengths)) } else { None },

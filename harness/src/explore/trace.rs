@@ -16,14 +16,14 @@
 //! when the trace was made, and a replay in which one asks for something else says where that began.
 //! Whatever cannot be understood is an error with its place, never a guess. Version 2 adds to the case which
 //! design it is of (`subject=`), how often time passes (`waits=`) and what is judged (`judged=`); version 3
-//! what it was drawn from (`drawn`). Each is written as the first version that has what it needs.
+//! what it was drawn from (`drawn`); version 4 the adversary's tricks (`tricks=`). Each is written as the first
+//! version that has what it needs.
 
 use std::fmt::{self, Write as _};
 
-use mortmain::sys::{Errno, Pid};
-
+use super::choice::Choice;
 use super::gate::{Case, Without};
-use super::machine::{Choice, Failure};
+use super::machine::Failure;
 use super::replay::{ReplayError, Replayed, replay_watched};
 use super::{Counterexample, Subject};
 use crate::judge::{Judged, Property};
@@ -31,11 +31,12 @@ use crate::simulated::subject::{Manner, Then, word_of};
 use crate::world::{Reaping, World};
 
 /// The versions of the format: the oldest that says what there is to say is written.
-const VERSIONS: [i64; 3] = [1, 2, 3];
+const VERSIONS: [i64; 4] = [1, 2, 3, 4];
 
-const JUDGED: [(&str, Judged); 4] = [
+const JUDGED: [(&str, Judged); 5] = [
     ("all", Judged::All),
     ("s1", Judged::Only(Property::S1)),
+    ("s2", Judged::Only(Property::S2)),
     ("l1", Judged::Only(Property::L1)),
     ("l2", Judged::Only(Property::L2)),
 ];
@@ -154,6 +155,7 @@ impl Trace {
     /// The oldest version that can say it.
     fn version(&self) -> i64 {
         match &self.drawn {
+            _ if self.case.tricks > 0 => VERSIONS[3],
             Some(_) => VERSIONS[2],
             None if extra(&self.case).is_empty() => VERSIONS[0],
             None => VERSIONS[1],
@@ -163,7 +165,7 @@ impl Trace {
     /// A name for its file, the same for the same case.
     #[must_use]
     pub fn file_name(&self) -> String {
-        let Case { subject, sweeps, kills, failures, waits, .. } = self.case;
+        let Case { subject, sweeps, kills, failures, waits, tricks, .. } = self.case;
         let without = Without::RULES.iter().find(|(_, rule)| *rule == self.case.without);
         let without = without.map_or("nothing", |(id, _)| id);
         let (manner, then) = (self.case.manner.word(), self.case.then.word());
@@ -173,7 +175,11 @@ impl Trace {
         } else {
             subject.name().into()
         };
-        let waits = if waits == 0 { String::new() } else { format!("-{waits}") };
+        let waits = match (waits, tricks) {
+            (0, 0) => String::new(),
+            (_, 0) => format!("-{waits}"),
+            _ => format!("-{waits}-{tricks}"),
+        };
         format!("{found}-{of}-{manner}-{then}-{sweeps}-{kills}-{failures}{waits}.toml")
     }
 
@@ -209,7 +215,7 @@ impl Trace {
         let choices = choices.iter().enumerate().map(|(at, value)| {
             let text = value.as_str().unwrap_or_default();
             let (choice, label) = text.split_once(" |").unwrap_or((text, ""));
-            let choice = parse_choice(choice)
+            let choice = Choice::parse(choice)
                 .ok_or_else(|| format!("choice {} is no choice: `{text}`", at + 1))?;
             Ok((choice, label.strip_prefix(' ').unwrap_or(label).to_owned()))
         });
@@ -283,6 +289,9 @@ fn extra(case: &Case) -> String {
     if case.waits > 0 {
         let _ = write!(text, " waits={}", case.waits);
     }
+    if case.tricks > 0 {
+        let _ = write!(text, " tricks={}", case.tricks);
+    }
     if case.judged != Judged::All {
         let _ = write!(text, " judged={}", word_of(&JUDGED, case.judged));
     }
@@ -313,6 +322,7 @@ fn parse_case(text: &str) -> Result<Case, String> {
             "kills" => case.kills = number()?,
             "failures" => case.failures = number()?,
             "waits" => case.waits = number()?,
+            "tricks" => case.tricks = number()?,
             "subject" => case.subject = Subject::named(value).ok_or_else(wrong)?,
             "judged" => case.judged = meaning(&JUDGED, value).ok_or_else(wrong)?,
             "merge" if matches!(value, "yes" | "no") => case.merge = value == "yes",
@@ -334,38 +344,10 @@ fn meaning<T: Copy>(words: &[(&'static str, T)], word: &str) -> Option<T> {
     words.iter().find(|(known, _)| *known == word).map(|(_, meaning)| *meaning)
 }
 
-fn parse_choice(text: &str) -> Option<Choice> {
-    let mut words = text.split(' ');
-    let verb = words.next()?;
-    let mut pid = || Some(Pid(words.next()?.parse().ok()?));
-    let choice = match verb {
-        "step" => Choice::Step(pid()?),
-        "kill" => Choice::Kill(pid()?),
-        "wait" => Choice::Wait,
-        "recover" => Choice::Recover,
-        "fail" => {
-            let pid = pid()?;
-            let errno = errno_of(words.next()?)?;
-            let done = match words.next() {
-                None => false,
-                Some("done") => true,
-                Some(_) => return None,
-            };
-            Choice::Fail { pid, errno, done }
-        }
-        _ => return None,
-    };
-    words.next().is_none().then_some(choice)
-}
-
-/// The error of a symbol.
-fn errno_of(symbol: &str) -> Option<Errno> {
-    const HIGHEST: i32 = 200;
-    (1..=HIGHEST).map(Errno).find(|errno| errno.symbol() == Some(symbol))
-}
-
 #[cfg(test)]
 mod tests {
+    use mortmain::sys::Pid;
+
     use super::*;
     use crate::explore::{Bounds, Verdict, exhaust};
 
@@ -427,7 +409,7 @@ mod tests {
             assert!(good.contains(from), "{from}");
             Trace::parse(&good.replacen(from, to, 1)).expect_err("it is wrong")
         };
-        assert_eq!(wrong("version = 1", "version = 4"), "it is of version 4, and this is 3");
+        assert_eq!(wrong("version = 1", "version = 5"), "it is of version 5, and this is 4");
         assert_eq!(wrong("version = 1\n", ""), "it has no version, so it is no trace");
         assert_eq!(wrong("without=l3", "without=l9"), "`without` of the case cannot be `l9`");
         assert_eq!(wrong("kills=1", "kills=x"), "`kills` of the case cannot be `x`");
@@ -450,22 +432,5 @@ mod tests {
         assert_eq!(wrong("found =", "lost ="), "it has a key `lost`, which no trace has");
         assert!(wrong("\"step 10 |", "\"stop 10 |").starts_with("choice 1 is no choice"));
         assert!(wrong("version = 1", "version =").starts_with("line 2: "));
-    }
-
-    #[test]
-    fn every_choice_is_read_again() {
-        for choice in [
-            Choice::Step(Pid(10)),
-            Choice::Kill(Pid(101)),
-            Choice::Wait,
-            Choice::Recover,
-            Choice::Fail { pid: Pid(20), errno: Errno::EIO, done: false },
-            Choice::Fail { pid: Pid(20), errno: Errno::ENOSPC, done: true },
-        ] {
-            assert_eq!(parse_choice(&choice.to_string()), Some(choice));
-        }
-        for text in ["", "step", "step x", "step 1 2", "fail 1", "fail 1 EWHAT", "fail 1 EIO x"] {
-            assert_eq!(parse_choice(text), None, "{text}");
-        }
     }
 }

@@ -8,5 +8,6 @@ pub(crate) mod arena;
 pub(crate) mod coroutine;
 pub(crate) mod descriptor;
 pub(crate) mod fork;
+pub(crate) mod interrupt;
 pub(crate) mod process;
 pub(crate) mod thread;

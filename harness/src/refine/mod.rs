@@ -105,6 +105,9 @@ fn model_of(case: &Case) -> Result<Model, NoRoom> {
     if case.failures > 0 {
         return Err(NoRoom("calls that fail: only its probes do".into()));
     }
+    if case.tricks > 0 {
+        return Err(NoRoom("an adversary".into()));
+    }
     let manner = case.manner;
     let closes = matches!(manner, Manner::ClosesAll | Manner::LeavesChild | Manner::Escapes);
     let child = matches!(manner, Manner::LeavesChild | Manner::LeavesDaemon | Manner::Escapes);
@@ -241,7 +244,7 @@ impl Refinement {
                     _ => Deed::Acts(actor),
                 })
             }
-            Choice::Wait | Choice::Recover => None,
+            Choice::Trick { .. } | Choice::Wait | Choice::Recover => None,
         }
     }
 

@@ -68,6 +68,9 @@ impl World {
             dir = to;
         }
         let way = links.len();
+        if self.tricks.is_some() && dir != NOTHING {
+            self.inodes.update(dir, Inode::give);
+        }
         self.claims.insert(id, Claim { path: claim.clone(), links, way });
         self.processes.update(pid, |process| process.uses.push(id));
         id
@@ -128,6 +131,12 @@ impl World {
     fn is_forgiven(&self, link: &Link) -> bool {
         self.rules.moves == Moves::ForgivenWhileTheMoverLives
             && self.inodes.get(link.to).and_then(Inode::moved_by).is_some_and(|by| self.lives(by))
+    }
+
+    /// Whether a name in a directory is on the way to what somebody uses.
+    pub(super) fn is_relied_on(&self, dir: InodeId, name: &Name) -> bool {
+        let mut links = self.claims.iter().flat_map(|(_, claim)| &claim.links);
+        links.any(|link| link.dir == dir && link.name == *name)
     }
 
     /// Whether anybody uses a claim.

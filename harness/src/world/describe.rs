@@ -36,6 +36,9 @@ impl World {
 
     fn describe_names(&self, dir: InodeId, path: &PathBytes, lines: &mut Vec<String>) {
         let mut line = path.to_string();
+        if self.not_mounted_on(dir).is_err() {
+            line += ", below a mount";
+        }
         self.describe_lock(dir, &mut line);
         lines.push(line);
         for (name, inode) in self.names_in(dir) {
@@ -45,10 +48,11 @@ impl World {
                     self.describe_names(inode, &path, lines);
                     continue;
                 }
-                Some(Node::Link(_)) => Kind::Link,
-                _ => Kind::File,
+                Some(Node::Link(_)) => Kind::Link.word(),
+                Some(Node::Special(special)) => special.word(),
+                _ => Kind::File.word(),
             };
-            let mut line = format!("{path}, {}", kind.word());
+            let mut line = format!("{path}, {kind}");
             self.describe_lock(inode, &mut line);
             lines.push(line);
         }

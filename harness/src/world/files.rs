@@ -5,11 +5,11 @@
 //! fork copied share it, any of them gives it back, and it falls when the last
 //! of them is closed.
 
-use mortmain::sys::{
-    Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, PathBytes, Pid, Reply, Stat,
-};
+use mortmain::sys::{Answer, DirEntry, Errno, FsMagic, Handle, Kind, Name, Pid, Reply, Stat};
+use serde::{Deserialize, Serialize};
 
-use super::ids::{FileId, InodeId, Made};
+use super::ids::{FileId, InodeId, Made, MountId};
+use super::mounts::Place;
 use super::process::INIT;
 use super::seen::Holder;
 use super::{Moves, World};
@@ -17,8 +17,6 @@ use super::{Moves, World};
 /// Magic number of tmpfs, whose locks the protocol believes.
 const TMPFS: FsMagic = FsMagic(0x0102_1994);
 const DEVICE: u64 = 0x2a;
-/// Links that one lookup follows at most.
-const LINKS_MAX: u32 = 40;
 /// The user that everything belongs to and every process runs as.
 pub(super) const UID: u32 = 1000;
 
@@ -30,6 +28,30 @@ pub(super) enum Node {
     /// With what is written in it.
     File(Box<[u8]>),
     Link(Box<[u8]>),
+    Special(Special),
+}
+
+/// What is no directory, file or link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Special {
+    /// A FIFO, at whose other end nobody is.
+    Fifo,
+    /// A socket that nobody listens at.
+    Socket,
+    /// A device, on a file system that is mounted without any.
+    Device,
+}
+
+impl Special {
+    /// It in a word, for messages.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Special::Fifo => "a FIFO",
+            Special::Socket => "a socket",
+            Special::Device => "a device",
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -44,12 +66,25 @@ pub(super) struct Inode {
     pub(super) modified: u64,
     /// Who gave it another name last, where that can be forgiven.
     moved_by: Option<Pid>,
+    /// What is noted of it where there is an adversary.
+    notes: Notes,
+}
+
+/// What matters of an inode where there is an adversary.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+struct Notes {
+    /// Users are given it, and may put into it what they like.
+    given: bool,
+    /// It is a claim that the adversary has changed a part of.
+    excused: bool,
 }
 
 /// An open file description.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct OpenFile {
     inode: InodeId,
+    /// The mount that it was opened in, if in one.
+    mount: Option<MountId>,
     /// How many descriptors refer to it, in all processes.
     refs: u32,
     /// Whether it was opened to be written to, as well.
@@ -62,11 +97,39 @@ impl OpenFile {
     pub(super) fn inode(&self) -> InodeId {
         self.inode
     }
+
+    pub(super) fn place(&self) -> Place {
+        Place { mount: self.mount, inode: self.inode }
+    }
 }
 
 impl Inode {
     fn new(node: Node, mode: u32, modified: u64) -> Inode {
-        Inode { node, mode, links: 1, lock: None, modified, moved_by: None }
+        Inode {
+            node,
+            mode,
+            links: 1,
+            lock: None,
+            modified,
+            moved_by: None,
+            notes: Notes::default(),
+        }
+    }
+
+    pub(super) fn give(&mut self) {
+        self.notes.given = true;
+    }
+
+    pub(super) fn is_given(&self) -> bool {
+        self.notes.given
+    }
+
+    pub(super) fn excuse(&mut self) {
+        self.notes.excused = true;
+    }
+
+    pub(super) fn is_excused(&self) -> bool {
+        self.notes.excused
     }
 
     /// Who moved it last and may move it back.
@@ -83,6 +146,11 @@ impl Inode {
         self.lock
     }
 
+    /// Whether no name stands for it any more.
+    pub(super) fn is_removed(&self) -> bool {
+        self.links == 0
+    }
+
     pub(super) fn mode(&self) -> u32 {
         self.mode
     }
@@ -92,11 +160,12 @@ impl Inode {
             Node::Dir(_) => Kind::Dir,
             Node::File(_) => Kind::File,
             Node::Link(_) => Kind::Link,
+            Node::Special(_) => Kind::Other,
         }
     }
 
     /// The names in a directory.
-    fn entries(&self) -> Answer<&[(Name, InodeId)]> {
+    pub(super) fn entries(&self) -> Answer<&[(Name, InodeId)]> {
         match &self.node {
             Node::Dir(entries) => Ok(entries),
             _ => Err(Errno::ENOTDIR),
@@ -144,7 +213,7 @@ impl World {
         self.inodes.get(id).expect("an inode lives while something refers to it")
     }
 
-    fn open_file(&self, id: FileId) -> &OpenFile {
+    pub(super) fn open_file(&self, id: FileId) -> &OpenFile {
         self.files.get(id).expect("a description lives while a descriptor refers to it")
     }
 
@@ -153,95 +222,10 @@ impl World {
         self.inode(dir).entries().map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// The inode at an absolute path, with all links on the way followed.
-    fn resolve(&self, path: &PathBytes) -> Answer<InodeId> {
-        // There are no working directories.
-        if path.0.starts_with(b"/") {
-            self.resolve_from(self.top, &path.0, &mut { LINKS_MAX })
-        } else {
-            Err(Errno::ENOENT)
-        }
-    }
-
-    /// The inode at a path that stands in a directory, and may lead through so many links more.
-    fn resolve_from(&self, dir: InodeId, path: &[u8], links: &mut u32) -> Answer<InodeId> {
-        let mut at = if path.starts_with(b"/") { self.top } else { dir };
-        for part in path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
-            let name = Name::new(part).ok_or(Errno::EINVAL)?;
-            self.inode(at).entries()?;
-            let found = self.inode(at).entry(&name).ok_or(Errno::ENOENT)?;
-            at = match &self.inode(found).node {
-                Node::Link(text) => {
-                    *links = links.checked_sub(1).ok_or(Errno::ELOOP)?;
-                    self.resolve_from(at, text, links)?
-                }
-                Node::Dir(_) | Node::File(_) => found,
-            };
-        }
-        Ok(at)
-    }
-
-    /// The inode of a name in an open directory.
-    fn look_up(&self, dir: FileId, name: &Name) -> Answer<InodeId> {
-        let dir = self.inode(self.open_file(dir).inode);
-        dir.entries()?;
-        dir.entry(name).ok_or(Errno::ENOENT)
-    }
-
     /// Opens an inode: a new description, with one descriptor to come.
-    pub(super) fn open(&mut self, id: FileId, inode: InodeId) {
-        self.files.insert(id, OpenFile { inode, refs: 1, writable: false, listed: None });
-    }
-
-    pub(super) fn open_path(&self, path: &PathBytes) -> Answer<InodeId> {
-        let inode = self.resolve(path)?;
-        self.inode(inode).entries()?;
-        Ok(inode)
-    }
-
-    pub(super) fn find_dir(&self, dir: FileId, name: &Name) -> Answer<InodeId> {
-        let found = self.look_up(dir, name)?;
-        match self.inode(found).node {
-            Node::Dir(_) => Ok(found),
-            // Linux says so of a link as well when it is asked for a directory and not to follow.
-            Node::File(_) | Node::Link(_) => Err(Errno::ENOTDIR),
-        }
-    }
-
-    pub(super) fn find_file(&self, dir: FileId, name: &Name) -> Answer<InodeId> {
-        let found = self.look_up(dir, name)?;
-        match self.inode(found).node {
-            Node::Dir(_) => Err(Errno::EISDIR),
-            Node::File(_) => Ok(found),
-            Node::Link(_) => Err(Errno::ELOOP),
-        }
-    }
-
-    /// The path of an open description below the root of claims, or an empty one
-    /// where it has none (any more).
-    pub(super) fn path_of(&self, file: FileId) -> PathBytes {
-        self.path_to(self.open_file(file).inode)
-    }
-
-    /// The same of an inode.
-    pub(super) fn path_to(&self, inode: InodeId) -> PathBytes {
-        self.path_below(self.root, &PathBytes::from(&b"/"[..]), inode).unwrap_or_default()
-    }
-
-    fn path_below(&self, dir: InodeId, path: &PathBytes, wanted: InodeId) -> Option<PathBytes> {
-        let entries = self.inode(dir).entries().ok()?;
-        entries.iter().find_map(|(name, inode)| {
-            let path = path.join(name.bytes());
-            if *inode == wanted { Some(path) } else { self.path_below(*inode, &path, wanted) }
-        })
-    }
-
-    /// Whether an open description is of something in a directory in the root of
-    /// claims. It stays so for as long as it has a name: a rename leaves a name
-    /// in its directory.
-    pub(super) fn is_below_claims(&self, file: FileId) -> bool {
-        // The slash that it begins with is no other.
-        self.path_of(file).0.iter().filter(|byte| **byte == b'/').count() > 1
+    pub(super) fn open(&mut self, id: FileId, Place { mount, inode }: Place) {
+        let file = OpenFile { inode, mount, refs: 1, writable: false, listed: None };
+        self.files.insert(id, file);
     }
 
     /// Another descriptor for a description.
@@ -278,8 +262,8 @@ impl World {
     }
 
     fn free_if_unused(&mut self, id: InodeId) {
-        let named = self.inode(id).links > 0;
-        if !named && !self.files.iter().any(|(_, file)| file.inode == id) {
+        let kept = self.inode(id).links > 0 || self.is_mounted(id);
+        if !kept && !self.files.iter().any(|(_, file)| file.inode == id) {
             self.inodes.remove(id);
         }
     }
@@ -348,7 +332,7 @@ impl World {
     }
 
     pub(super) fn stat_at(&self, dir: FileId, name: &Name) -> Answer<Reply> {
-        Ok(Reply::Stat(self.stat_inode(self.look_up(dir, name)?)))
+        Ok(Reply::Stat(self.stat_inode(self.find_below(dir, name)?.inode)))
     }
 
     pub(super) fn fs_magic(&self) -> Answer<Reply> {
@@ -378,9 +362,9 @@ impl World {
     }
 
     pub(super) fn readlink(&self, dir: FileId, name: &Name) -> Answer<Reply> {
-        match &self.inode(self.look_up(dir, name)?).node {
+        match &self.inode(self.find_below(dir, name)?.inode).node {
             Node::Link(text) => Ok(Reply::Bytes(text.to_vec())),
-            Node::Dir(_) | Node::File(_) => Err(Errno::EINVAL),
+            _ => Err(Errno::EINVAL),
         }
     }
 
@@ -406,7 +390,7 @@ impl World {
     pub(super) fn make_in(&mut self, id: InodeId, dir: InodeId, name: &Name, node: Node) {
         let mode = match node {
             Node::Dir(_) => 0o700,
-            Node::File(_) => 0o600,
+            Node::File(_) | Node::Special(_) => 0o600,
             Node::Link(_) => 0o777,
         };
         self.inodes.insert(id, Inode::new(node, mode, self.now));
@@ -438,13 +422,16 @@ impl World {
         if let Node::Dir(_) = self.inode(found).node {
             return Err(Errno::EISDIR);
         }
+        self.not_mounted_on(found)?;
         self.drop_name(self.open_file(dir).inode, name, found);
         Ok(Reply::Done)
     }
 
     pub(super) fn rmdir(&mut self, dir: FileId, name: &Name) -> Answer<Reply> {
         let found = self.look_up(dir, name)?;
-        if !self.inode(found).entries()?.is_empty() {
+        let is_empty = self.inode(found).entries()?.is_empty();
+        self.not_mounted_on(found)?;
+        if !is_empty {
             return Err(Errno::ENOTEMPTY);
         }
         self.drop_name(self.open_file(dir).inode, name, found);
@@ -454,18 +441,23 @@ impl World {
     pub(super) fn rename(&mut self, by: Pid, dir: FileId, from: &Name, to: &Name) -> Answer<Reply> {
         let moved = self.look_up(dir, from)?;
         let dir = self.open_file(dir).inode;
-        if let Some(replaced) = self.inode(dir).entry(to) {
-            if replaced == moved {
-                return Ok(Reply::Done);
+        let replaced = self.inode(dir).entry(to);
+        if replaced == Some(moved) {
+            return Ok(Reply::Done);
+        }
+        match replaced.map(|replaced| (&self.inode(moved).node, &self.inode(replaced).node)) {
+            None | Some((Node::Dir(_), Node::Dir(_))) => {}
+            Some((Node::Dir(_), _)) => return Err(Errno::ENOTDIR),
+            Some((_, Node::Dir(_))) => return Err(Errno::EISDIR),
+            Some(_) => {}
+        }
+        self.not_mounted_on(moved)?;
+        if let Some(replaced) = replaced {
+            self.not_mounted_on(replaced)?;
+            if matches!(&self.inode(replaced).node, Node::Dir(inside) if !inside.is_empty()) {
+                return Err(Errno::ENOTEMPTY);
             }
-            match (&self.inode(moved).node, &self.inode(replaced).node) {
-                (Node::Dir(_), Node::Dir(inside)) if !inside.is_empty() => {
-                    return Err(Errno::ENOTEMPTY);
-                }
-                (Node::Dir(_), Node::File(_) | Node::Link(_)) => return Err(Errno::ENOTDIR),
-                (Node::File(_) | Node::Link(_), Node::Dir(_)) => return Err(Errno::EISDIR),
-                _ => self.drop_name(dir, to, replaced),
-            }
+            self.drop_name(dir, to, replaced);
         }
         self.change(dir, |dir| {
             dir.take(from);
@@ -479,7 +471,7 @@ impl World {
 
     pub(super) fn unseal(&mut self, dir: FileId, name: &Name) -> Answer<Reply> {
         let found = self.find_dir(dir, name)?;
-        self.set_mode(found, 0o700);
+        self.set_mode(found.inode, 0o700);
         Ok(Reply::Done)
     }
 

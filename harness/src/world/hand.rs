@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use mortmain::sys::{Answer, Errno, Name, PathBytes, Pid};
 
 use super::World;
-use super::files::Node;
+use super::files::{Node, Special};
 use super::ids::{InodeId, Made};
 
 /// Whose inodes those are that somebody makes.
@@ -24,6 +24,8 @@ pub enum Thing {
     File(Box<[u8]>),
     /// A symbolic link, and its text.
     Link(Box<[u8]>),
+    /// A FIFO, a socket or a device.
+    Special(Special),
 }
 
 impl From<Thing> for Node {
@@ -32,6 +34,7 @@ impl From<Thing> for Node {
             Thing::Dir => Node::Dir(Vec::new()),
             Thing::File(bytes) => Node::File(bytes),
             Thing::Link(text) => Node::Link(text),
+            Thing::Special(special) => Node::Special(special),
         }
     }
 }
@@ -42,6 +45,7 @@ impl From<&Node> for Thing {
             Node::Dir(_) => Thing::Dir,
             Node::File(bytes) => Thing::File(bytes.clone()),
             Node::Link(text) => Thing::Link(text.clone()),
+            Node::Special(special) => Thing::Special(*special),
         }
     }
 }
@@ -168,7 +172,7 @@ impl World {
         let cut = path.0.iter().rposition(|byte| *byte == b'/').ok_or(Errno::ENOENT)?;
         let (way, name) = (PathBytes(path.0[..=cut].to_vec()), &path.0[cut + 1..]);
         let dir = self.open_path(&way)?;
-        Ok((dir, Name::new(name).ok_or(Errno::ENOENT)?))
+        Ok((dir.inode, Name::new(name).ok_or(Errno::ENOENT)?))
     }
 }
 

@@ -34,6 +34,10 @@ pub struct InodeId(pub Made);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub Made);
 
+/// A mount.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MountId(pub Made);
+
 /// A claim, as the judge knows it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClaimId(pub Made);

@@ -11,25 +11,31 @@
 //! with one root for claims; processes with parents, groups, zombies, and an
 //! init that reaps orphans at once or never; fork and exec with descriptors,
 //! close-on-exec; what a look at a process shows of its working directory, its
-//! descriptors and its cookie; a limit of descriptors; directories, files,
-//! symbolic links, names and inodes; `flock` on open file descriptions; SIGKILL; a
-//! wall clock, which stands still until the explorer lets time pass (waiting with
-//! a limit ends at a moment that it chooses, a pause takes no time).
+//! descriptors and its cookie; a limit of descriptors; directories, files, symbolic
+//! links, FIFOs, sockets, devices, names and inodes; mounts of one part of the tmpfs
+//! over another; `flock` on open file descriptions; SIGKILL; a wall clock, which
+//! stands still until the explorer lets time pass (waiting with a limit ends at a
+//! moment that it chooses, a pause takes no time); and, if he is invited, an
+//! adversary, who changes what names stand for ([`Trick`]).
 //!
-//! There is not (yet): threads (but a first one that has ended), sessions,
-//! signals other than SIGKILL; other users, permissions (modes are kept, and forbid
-//! nothing); other namespaces, mounts, file systems, hard links, FIFOs, devices;
-//! what is lost when the power goes; limits of space and inodes; reboots; directory
-//! orders other than by name. A call is done whole or not at all, but for a spawn,
-//! which forks, lets the child make its steps, and is answered. That calls fail for
-//! no reason of their own is the explorer's doing.
+//! There is not (yet): threads (but a first one that has ended), sessions, signals
+//! other than SIGKILL; other users, permissions (modes are kept, and forbid
+//! nothing); other namespaces, the end of a mount, file systems, hard links; the
+//! other end of a FIFO or a socket (who waits at one waits for ever), devices that do
+//! anything; what is lost when the power goes; limits of space and inodes; reboots;
+//! directory orders other than by name. A call is done whole or not at all, but for
+//! a spawn, which forks, lets the child make its steps, and is answered. That calls
+//! fail for no reason of their own is the explorer's doing.
 
+mod adversary;
 mod claims;
 mod describe;
 mod files;
 mod fingerprint;
 pub mod hand;
 pub mod ids;
+mod lookup;
+mod mounts;
 mod odd;
 mod process;
 pub mod request;
@@ -38,14 +44,17 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use mortmain::sys::{Answer, Call, Ending, Handle, Name, PathBytes, Pid, Reply};
+use mortmain::sys::{Answer, Call, Ending, Errno, Handle, Name, PathBytes, Pid, Reply};
 use mortmain_subjects::Beyond;
 
+pub use self::adversary::{Spot, Trick};
 use self::claims::Claim;
 pub use self::claims::Harm;
+pub use self::files::Special;
 use self::files::{Inode, Node, OpenFile};
 pub use self::fingerprint::Fingerprint;
-use self::ids::{ClaimId, FileId, InodeId, Made, ProgramId};
+use self::ids::{ClaimId, FileId, InodeId, Made, MountId, ProgramId};
+use self::mounts::{Mount, Place};
 use self::process::{INIT, Process};
 use self::request::{ChildCall, Request, Response};
 use self::table::Table;
@@ -120,6 +129,9 @@ pub struct World {
     inodes: Table<InodeId, Inode>,
     files: Table<FileId, OpenFile>,
     claims: Table<ClaimId, Claim>,
+    mounts: Table<MountId, Mount>,
+    /// How many tricks the adversary has played, where there is one.
+    tricks: Option<u32>,
     /// The directory `/`.
     top: InodeId,
     /// The directory that claims are made in.
@@ -143,6 +155,8 @@ impl World {
             inodes: Table::new(1),
             files: Table::new(2),
             claims: Table::new(3),
+            mounts: Table::new(4),
+            tricks: None,
             top: nowhere,
             root: nowhere,
             put_so_far: 0,
@@ -165,6 +179,7 @@ impl World {
             .with(self.inodes.fingerprint())
             .with(self.files.fingerprint())
             .with(self.claims.fingerprint())
+            .with(self.mounts.fingerprint())
             .with(Fingerprint::of(&self.now))
     }
 
@@ -176,6 +191,7 @@ impl World {
             Reaping::AtOnce => self.inodes.fingerprint(),
             Reaping::Never => self.inodes.fingerprint().with(self.processes.fingerprint()),
         }
+        .with(self.mounts.fingerprint())
         .with(Fingerprint::of(&self.now))
     }
 
@@ -206,6 +222,9 @@ impl World {
         match request {
             Request::Call(Call::Wait { pid: child, wait, .. }) => {
                 self.wait_can_go_on(pid, *child, *wait)
+            }
+            Request::Beyond(Beyond::OpenPlain { dir, name }) => {
+                !self.file_of(pid, *dir).is_ok_and(|dir| self.waits_to_read(dir, name))
             }
             Request::Spawn { .. } => self.spawn_can_go_on(pid),
             Request::Idle | Request::Line { .. } => false,
@@ -258,6 +277,15 @@ impl World {
                 Effect::Answer(Response::Done(Ok(())))
             }
             Request::WorkIn { path } => Effect::Answer(Response::Done(self.work_in(pid, path))),
+            Request::MakeSpecial { dir, name, special } => {
+                let made = self.make_named(pid, *dir, name, Node::Special(*special));
+                Effect::Answer(Response::Done(made.map(drop)))
+            }
+            Request::Mount { dir, from, on } => {
+                let dir = self.file_of(pid, *dir);
+                let done = dir.and_then(|dir| self.bind(pid, dir, from, on));
+                Effect::Answer(Response::Done(done))
+            }
             Request::Touch { name } => Effect::Answer(Response::Done(self.touch(pid, name))),
             Request::Hold { claim, files } => {
                 Effect::Answer(Response::Held(self.hold(pid, claim, files)))
@@ -300,10 +328,13 @@ impl World {
         })
     }
 
-    fn beyond(&self, pid: Pid, call: &Beyond) -> Answer<Reply> {
+    fn beyond(&mut self, pid: Pid, call: &Beyond) -> Answer<Reply> {
         match call {
             Beyond::Now => Ok(Reply::Number(self.now)),
             Beyond::Modified { dir, name } => self.modified(self.file_of(pid, *dir)?, name),
+            Beyond::OpenPlain { dir, name } => {
+                self.open_for(pid, self.find_to_read(self.file_of(pid, *dir)?, name)?)
+            }
         }
     }
 
@@ -318,8 +349,13 @@ impl World {
                 self.open_for(pid, self.find_file(self.file_of(pid, *dir)?, name)?)
             }
             Call::CreateFile { dir, name } => {
+                let file = self.file_of(pid, *dir)?;
+                if self.find_below(file, name) == Err(Errno::EXDEV) {
+                    return Err(Errno::EXDEV);
+                }
                 let inode = self.make_named(pid, *dir, name, Node::File(Box::default()))?;
-                let reply = self.open_for(pid, inode)?;
+                let at = Place { inode, ..self.open_file(file).place() };
+                let reply = self.open_for(pid, at)?;
                 if let Reply::Handle(fd) = reply {
                     self.make_writable(self.file_of(pid, fd)?);
                 }
@@ -356,7 +392,7 @@ impl World {
             Call::Process { pid: shown } => self.show(pid, *shown),
             Call::Pidfs { pid } => self.pidfs(*pid),
             Call::Pids => self.pids(),
-            Call::Uses { pid, of, .. } => self.uses(*pid, of),
+            Call::Uses { pid, of, known } => self.uses(*pid, of, known),
             Call::DescriptorsMax => {
                 let end = self.process(pid).odd.descriptors_end();
                 Ok(Reply::Number(end.unsigned_abs().into()))

@@ -7,7 +7,8 @@
 use mortmain::sys::{Answer, Call, Errno, PathBytes, Pid};
 
 use super::World;
-use super::ids::{InodeId, ProgramId};
+use super::ids::ProgramId;
+use super::mounts::Place;
 
 /// What a process may have open: more than anything here has.
 const DESCRIPTORS_MAX: i32 = 1024;
@@ -23,7 +24,7 @@ pub(super) struct Odd {
     /// Whether its first thread has ended, and another goes on.
     pub(super) headless: bool,
     /// The directory that it works in.
-    pub(super) works_in: Option<InodeId>,
+    pub(super) works_in: Option<Place>,
     /// The clock since the boot that it sees, if it is not everybody's.
     pub(super) clock: Option<Clock>,
     /// The lowest number of a descriptor that it does not get any more.

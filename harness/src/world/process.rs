@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mortmain::sys::{
-    Answer, ChildIdentity, Ending, Errno, Handle, Home, Identity, Pid, ProcView, Process as Shown,
-    ProcessId, Reply, Sought, Use, Uses, Wait, Whoami,
+    Answer, ChildIdentity, Ending, Errno, Handle, Home, Identity, MountView, Pid, ProcView,
+    Process as Shown, ProcessId, Reply, Sought, Use, Uses, Wait, Whoami,
 };
 
 use super::files::UID;
-use super::ids::{ClaimId, FileId, InodeId, Made, ProgramId};
+use super::ids::{ClaimId, FileId, InodeId, Made, MountId, ProgramId};
+use super::mounts::Place;
 use super::odd::Odd;
 use super::request::{Command, Response};
 use super::{Effect, Reaping, World};
@@ -61,6 +62,7 @@ pub(super) struct Counts {
     inodes: u32,
     files: u32,
     claims: u32,
+    mounts: u32,
     randoms: u32,
 }
 
@@ -199,6 +201,10 @@ impl World {
         self.count(pid, |counts| &mut counts.claims, ClaimId)
     }
 
+    pub(super) fn next_mount(&mut self, pid: Pid) -> MountId {
+        self.count(pid, |counts| &mut counts.mounts, MountId)
+    }
+
     /// The numbers of descriptors that a process could get, the lowest first.
     pub(super) fn free_numbers(&self, pid: Pid) -> impl Iterator<Item = i32> {
         self.process(pid).free_numbers(LOWEST)
@@ -212,9 +218,9 @@ impl World {
     }
 
     /// Opens an inode at the lowest free number, close-on-exec.
-    pub(super) fn open_for(&mut self, pid: Pid, inode: InodeId) -> Answer<Reply> {
+    pub(super) fn open_for(&mut self, pid: Pid, at: Place) -> Answer<Reply> {
         let file = self.count(pid, |counts| &mut counts.files, FileId);
-        self.open(file, inode);
+        self.open(file, at);
         let number = self.processes.update(pid, |process| {
             let number = process.free_number(LOWEST);
             process.add_descriptor(Descriptor { number, file, keep: false });
@@ -474,9 +480,9 @@ impl World {
         Ok(Reply::Pids(self.processes.iter().map(|(pid, _)| pid).collect()))
     }
 
-    /// What a process uses of some claims: by the directory that it works in, by its
-    /// descriptors, and by its cookie. There are no mounts.
-    pub(super) fn uses(&self, pid: Pid, of: &Sought) -> Answer<Reply> {
+    /// What a process uses of some claims: by the directory that it works in, by its descriptors, by its
+    /// cookie, and by the mounts that all processes see, where these are not known.
+    pub(super) fn uses(&self, pid: Pid, of: &Sought, known: &[MountView]) -> Answer<Reply> {
         let mut uses = Uses::default();
         if let Some(process) = self.processes.get(pid).filter(|process| process.lives()) {
             let mut found = BTreeSet::new();
@@ -485,9 +491,14 @@ impl World {
                 found.extend(of.below(&path.0).map(|claim| (claim, Use::Descriptor)));
             }
             if let Some(dir) = process.odd.works_in {
-                let path = self.path_to(dir);
+                let path = self.path_to(dir).unwrap_or_default();
                 let claims = of.at_or_below(&path.0);
                 found.extend(claims.map(|claim| (claim, Use::WorkingDirectory)));
+            }
+            uses.mounts = self.mount_view().filter(|view| !known.contains(view));
+            for root in uses.mounts.iter().flat_map(|_| self.mounted_paths()) {
+                let claims: Vec<usize> = of.at_or_below(&root.0).collect();
+                found.extend(claims.into_iter().map(|claim| (claim, Use::MountOf)));
             }
             let cookie = [b"MORTMAIN_CLAIM=", &process.cookie[..]].concat();
             found.extend(of.carried(&cookie).map(|claim| (claim, Use::Cookie)));

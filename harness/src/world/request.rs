@@ -12,6 +12,7 @@ use mortmain::sys::{
 };
 use mortmain_subjects::Beyond;
 
+use super::files::Special;
 use super::fingerprint::Fingerprint;
 use super::ids::{ClaimId, ProgramId};
 
@@ -80,6 +81,24 @@ pub enum Request {
     WorkIn {
         /// Its path.
         path: PathBytes,
+    },
+    /// Makes a FIFO, a socket or a device that was not there.
+    MakeSpecial {
+        /// Directory to make it in.
+        dir: Handle,
+        /// Its name.
+        name: Name,
+        /// What it is.
+        special: Special,
+    },
+    /// Mounts what one name stands for over another one, links followed.
+    Mount {
+        /// Directory that both names are in.
+        dir: Handle,
+        /// What is mounted.
+        from: Name,
+        /// What it hides.
+        on: Name,
     },
     /// Writes a new file into what it uses of its claim.
     Touch {
@@ -191,6 +210,10 @@ impl fmt::Display for Request {
             Request::Fork => f.write_str("fork"),
             Request::CloseAll => f.write_str("close every descriptor"),
             Request::WorkIn { path } => write!(f, "go to work in {path}"),
+            Request::MakeSpecial { dir, name, special } => {
+                write!(f, "make {}/{name} {}", dir.0, special.word())
+            }
+            Request::Mount { dir, from, on } => write!(f, "mount {}/{from} on {on}", dir.0),
             Request::Touch { name } => write!(f, "write the file {name} into its claim"),
             Request::Hold { claim, .. } => write!(f, "hold {claim}"),
             Request::GiveUp { .. } => f.write_str("give the claim up"),

@@ -10,6 +10,10 @@ use super::ids::ProgramId;
 use super::request::{ChildCall, Command, Request, Response};
 use super::{Effect, Moves, Reaping, Rules, World};
 
+mod adversary;
+mod mounts;
+mod specials;
+
 const PROGRAM: ProgramId = ProgramId { index: 0, name: "program" };
 const ONE: Pid = Pid(10);
 const TWO: Pid = Pid(20);

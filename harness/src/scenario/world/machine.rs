@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 use mortmain::sys::{Answer, Call, Handle, Pid, Reply, Wait};
 
 use super::program;
+use crate::lots::Lots;
 use crate::scenario::fields::Count;
 use crate::scenario::story::Disturbed;
 use crate::scenario::telling::{Failure, Outcome};
@@ -86,26 +87,23 @@ pub(super) struct Machine {
     starter: Option<(Pid, u32)>,
     numbers: i32,
     /// How it is drawn who goes on, while several are told something at once.
-    lots: Option<Lots>,
+    turns: Option<Turns>,
 }
 
 /// Draws who makes the next step: seven times of eight whoever made the last one, so that one is far
 /// ahead now and then.
 #[derive(Debug)]
-struct Lots {
-    state: u64,
+struct Turns {
+    lots: Lots,
     last: Option<Pid>,
 }
 
-impl Lots {
+impl Turns {
     fn draw(&mut self, able: &[Pid]) -> Option<Pid> {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let number = self.state >> 33;
-        let stays = self.last.filter(|last| !number.is_multiple_of(8) && able.contains(last));
-        self.last = match stays {
-            Some(last) => Some(last),
-            // OK because the remainder is a place in the list.
-            None => (number / 8).checked_rem(able.len() as u64).map(|at| able[at as usize]),
+        let again = self.last.filter(|last| able.contains(last));
+        self.last = match again {
+            Some(last) if !self.lots.one_in(8) => Some(last),
+            _ => self.lots.one_of(able).copied(),
         };
         self.last
     }
@@ -125,7 +123,7 @@ impl Machine {
             born: Vec::new(),
             starter: None,
             numbers: 0,
-            lots: None,
+            turns: None,
         }
     }
 
@@ -319,12 +317,12 @@ impl Machine {
 
     /// The order of steps is drawn from now on.
     pub(super) fn draw_lots(&mut self, seed: u64) {
-        self.lots = Some(Lots { state: seed, last: None });
+        self.turns = Some(Turns { lots: Lots::of(seed, 0), last: None });
     }
 
     /// The first who can make a step does so again.
     pub(super) fn in_order(&mut self) {
-        self.lots = None;
+        self.turns = None;
     }
 
     /// Lets everybody go on until nobody can, and looks after each step.
@@ -348,11 +346,11 @@ impl Machine {
                 && !(self.patient.contains(pid) && self.pauses(**pid))
         };
         let mut able = self.processes.iter().filter(able).map(|(pid, _)| *pid);
-        if self.lots.is_none() {
+        if self.turns.is_none() {
             return able.next();
         }
         let able: Vec<Pid> = able.collect();
-        self.lots.as_mut().and_then(|lots| lots.draw(&able))
+        self.turns.as_mut().and_then(|turns| turns.draw(&able))
     }
 
     /// Whether something happens to a process in the place of its next call.
