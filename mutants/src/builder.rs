@@ -23,6 +23,7 @@ use crate::confine::{self, Confinement};
 use crate::interrupt::Interrupt;
 use crate::process::{self, End, Ended};
 use crate::progress::Progress;
+use crate::targets::Targets;
 use crate::tree::Scratch;
 use crate::workspace::{self, Workspace};
 
@@ -138,10 +139,24 @@ impl Builder<'_> {
         }
     }
 
-    /// Builds all test binaries of the copy as it is now.
-    pub(crate) fn build(&self) -> anyhow::Result<Build> {
+    /// Builds test binaries of the copy as it is now: these, or all.
+    pub(crate) fn build(&self, only: Option<&Targets>) -> anyhow::Result<Build> {
         let mut command = self.command("cap")?;
         command.args(["test", "--no-run"]);
+        match only {
+            Some(targets) => {
+                command.args(targets.arguments());
+            }
+            None => self.add_packages(&mut command),
+        }
+        Ok(match self.run(command)? {
+            Some(Ok(messages)) => Build::Done(self.binaries(messages.artifacts)?),
+            Some(Err(failure)) => Build::Failed(failure),
+            None => Build::Interrupted,
+        })
+    }
+
+    fn add_packages(&self, command: &mut Command) {
         if self.packages.is_empty() {
             command.arg("--workspace");
             if self.workspace.has_own_package() {
@@ -154,11 +169,6 @@ impl Builder<'_> {
         for package in self.packages {
             command.args(["--package", package]);
         }
-        Ok(match self.run(command)? {
-            Some(Ok(messages)) => Build::Done(self.binaries(messages.artifacts)?),
-            Some(Err(failure)) => Build::Failed(failure),
-            None => Build::Interrupted,
-        })
     }
 
     /// Lets the compiler look at the libraries and programs of some packages.

@@ -107,7 +107,7 @@ pub(crate) struct Shared {
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = parse_duration, help_heading = "Execution")]
     pub(crate) timeout: Duration,
 
-    /// Compiler processes and test threads at once; host tests always run alone
+    /// Compiler processes at once, checks or mutants that are tried at once, and test threads of a suite
     #[arg(short, long, value_name = "N", default_value_t = default_jobs(), value_parser = clap::value_parser!(u16).range(1..), help_heading = "Execution")]
     pub(crate) jobs: u16,
 
@@ -268,6 +268,14 @@ pub(crate) struct ConfinedOrder {
     /// Is ended when it has more processes than this at once
     #[arg(long, value_name = "N", default_value_t = 4096)]
     pub(crate) processes_max: usize,
+
+    /// Gets this file, with the line that is given, in a directory that has nothing else
+    #[arg(long, value_name = "FILE", requires = "line")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// What is in the file
+    #[arg(long, value_name = "TEXT", requires = "file")]
+    pub(crate) line: Option<String>,
 
     #[arg(last = true, required = true)]
     pub(crate) program: Vec<OsString>,

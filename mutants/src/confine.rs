@@ -9,7 +9,8 @@
 //!
 //! Invariants:
 //! * In the confinement of a test everything is read-only but a few directories in
-//!   memory, which are empty at the start and gone at the end.
+//!   memory, which are empty at the start and gone at the end. Another one holds the order of the
+//!   test, so that several can run at once under different ones.
 //! * No process outside can be seen or signalled; init and program lead process groups
 //!   of their own.
 //! * No process of a test maps more than so much memory, and with more than so many processes
@@ -89,6 +90,8 @@ pub(crate) struct Confinement {
     pub(crate) keep: Vec<PathBuf>,
     /// Is covered by an empty directory, which can be written to.
     pub(crate) cover: PathBuf,
+    /// The file with the order of a test, which it alone sees.
+    pub(crate) orders: PathBuf,
 }
 
 impl Confinement {
@@ -105,15 +108,20 @@ impl Confinement {
         let confinement = Confinement {
             keep: vec![workspace.root.clone(), scratch.root().to_owned()],
             cover: scratch.test_directory(),
+            orders: scratch.order(),
         };
         confinement.probe(interrupt)?;
         Ok(confinement)
     }
 
-    /// A command for a test binary: nothing can be written but directories in memory.
-    pub(crate) fn for_test(&self, program: impl AsRef<OsStr>) -> Command {
+    /// A command for a test binary: nothing can be written but directories in memory. If a line is
+    /// given, that is what it finds in the file of orders, whatever becomes of its environment.
+    pub(crate) fn for_test(&self, program: impl AsRef<OsStr>, line: Option<&str>) -> Command {
         let mut command = keeper();
         command.arg("--read-only");
+        if let Some(line) = line {
+            command.arg("--file").arg(&self.orders).arg("--line").arg(line);
+        }
         for directory in &self.keep {
             command.arg("--keep").arg(directory);
         }
@@ -149,10 +157,10 @@ impl Confinement {
     ///
     /// [`Exit::NotConfined`] when it does not.
     fn probe(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
-        let mut command = self.for_test("/proc/self/exe");
+        let mut command = self.for_test("/proc/self/exe", Some(""));
         command.arg("probe");
         command.args(["--read-only", "/"]);
-        for directory in &self.keep {
+        for directory in self.keep.iter().map(PathBuf::as_path).chain(self.orders.parent()) {
             command.arg("--read-only").arg(directory);
         }
         for directory in self.covered() {
@@ -343,6 +351,19 @@ fn arrange_mounts(order: &ConfinedOrder, own_users: bool) -> anyhow::Result<()> 
         cover(directory, &order.keep)
             .with_context(|| format!("cannot cover {}", directory.display()))?;
     }
+    if let (Some(file), Some(line)) = (&order.file, &order.line) {
+        post(file, line).with_context(|| format!("cannot put up {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// Covers the directory of a file, and leaves the file in it, which nobody can change.
+fn post(file: &Path, line: &str) -> anyhow::Result<()> {
+    let directory = file.parent().context("a file without a directory")?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("tmpfs", directory, "tmpfs", flags, Some(c"mode=755,size=64k"))?;
+    fs::write(file, line)?;
+    mount_remount(directory, MountFlags::BIND | MountFlags::RDONLY | flags, c"")?;
     Ok(())
 }
 

@@ -122,13 +122,11 @@ impl Declaration {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::OnceCell;
-
     use super::*;
     use crate::exit::{Exit, exit_of};
     use crate::mutant::tests::plan_one;
     use crate::tree::tests::{Directory, put};
-    use crate::workspace::Member;
+    use crate::workspace::tests::{member, workspace};
 
     const SOURCE: &str = "fn f() { g(a == b); g(a == b); g(c < d); }";
 
@@ -177,17 +175,9 @@ mod tests {
     #[test]
     fn a_file_of_another_package_is_passed_over_and_one_of_none_is_not() {
         let base = Directory::new("equivalents");
-        let member = |name: &str| Member {
-            name: name.to_owned(),
-            directory: name.into(),
-            roots: Vec::new(),
-        };
         let workspace = Workspace {
             root: base.0.clone(),
-            target_directory: base.0.join("target"),
-            members: vec![member("p"), member("other")],
-            default_members: Vec::new(),
-            known_borrowers: OnceCell::new(),
+            ..workspace(vec![member("p", "p"), member("other", "other")])
         };
         put(base.0.join("other/lib.rs"), "");
         let read = |file: &str| {

@@ -9,11 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::progress::Progress;
 use crate::record::Ordered;
-use crate::run::{Alone, Killer, limit};
+use crate::run::{Alone, Killer, limit, patience};
 use crate::runtime::Mode;
 use crate::state::{Fate, Hang, TestRecord};
 use crate::suite::Suite;
@@ -54,14 +55,45 @@ pub(crate) struct Hunter<'a> {
     tests: &'a [TestRecord],
     rules: Rules,
     progress: &'a Progress,
+    memory: &'a Memory,
     /// What the last test printed that failed.
     log: String,
+}
+
+/// What hunters find out about the tests, and tell each other.
+#[derive(Debug)]
+pub(crate) struct Memory(Mutex<Known>);
+
+#[derive(Debug)]
+struct Known {
     /// Tests that passed with nothing changed after they had failed.
     controlled: BTreeSet<usize>,
     /// Tests that did not always do the same.
     unsteady: BTreeSet<usize>,
     /// By file and function, the tests that noticed something there.
     noticed: BTreeMap<(PathBuf, String), BTreeSet<usize>>,
+}
+
+impl Memory {
+    /// What is known of tests by their records.
+    pub(crate) fn of(tests: &[TestRecord]) -> Memory {
+        let each = (0..).zip(tests).filter(|(_, test)| !test.steady);
+        Memory(Mutex::new(Known {
+            controlled: BTreeSet::new(),
+            unsteady: each.map(|(index, _)| index).collect(),
+            noticed: BTreeMap::new(),
+        }))
+    }
+
+    /// The names of tests that did not always do the same.
+    pub(crate) fn unsteady(&self, tests: &[TestRecord]) -> Vec<String> {
+        self.known().unsteady.iter().map(|&index| tests[index].name()).collect()
+    }
+
+    /// For a moment: nothing is run meanwhile.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What one test has to say about a mutant.
@@ -82,24 +114,9 @@ impl<'a> Hunter<'a> {
         tests: &'a [TestRecord],
         rules: Rules,
         progress: &'a Progress,
+        memory: &'a Memory,
     ) -> Hunter<'a> {
-        let each = (0..).zip(tests).filter(|(_, test)| !test.steady);
-        let unsteady = each.map(|(index, _)| index).collect();
-        Hunter {
-            ordered,
-            tests,
-            rules,
-            progress,
-            log: String::new(),
-            controlled: BTreeSet::new(),
-            unsteady,
-            noticed: BTreeMap::new(),
-        }
-    }
-
-    /// The names of tests that did not always do the same.
-    pub(crate) fn unsteady(&self) -> Vec<String> {
-        self.unsteady.iter().map(|&index| self.tests[index].name()).collect()
+        Hunter { ordered, tests, rules, progress, memory, log: String::new() }
     }
 
     /// What the last test printed that failed.
@@ -110,10 +127,7 @@ impl<'a> Hunter<'a> {
     /// What becomes of a mutant that is compiled. Nothing if it was interrupted.
     pub(crate) fn hunt(&mut self, prey: &Prey) -> anyhow::Result<Option<Fate>> {
         let Prey { name, number, place } = prey;
-        let reached = (0..self.tests.len()).filter(|&index| {
-            self.tests[index].reached.contains(number) && !self.unsteady.contains(&index)
-        });
-        let mut order: Vec<usize> = reached.collect();
+        let (mut order, siblings) = self.candidates(*number, place);
         if order.is_empty() {
             return Ok(Some(Fate::NotReached));
         }
@@ -122,7 +136,6 @@ impl<'a> Hunter<'a> {
             order.retain(|&index| self.tests[index].seconds <= quick.as_secs_f64());
         }
         let left_out = all - order.len();
-        let siblings = self.noticed.get(place).cloned().unwrap_or_default();
         order.sort_by(|&a, &b| {
             let seconds = self.tests[a].seconds.total_cmp(&self.tests[b].seconds);
             siblings.contains(&b).cmp(&siblings.contains(&a)).then(seconds)
@@ -134,7 +147,8 @@ impl<'a> Hunter<'a> {
             self.progress.doing(format_args!("{name}: {}", test.test));
             match self.ask(index, *number)? {
                 Said::Failed(killer) => {
-                    self.noticed.entry(place.clone()).or_default().insert(index);
+                    let mut known = self.memory.known();
+                    known.noticed.entry(place.clone()).or_default().insert(index);
                     killers.push(*killer);
                 }
                 Said::Hung(how) => {
@@ -161,54 +175,88 @@ impl<'a> Hunter<'a> {
         }))
     }
 
+    /// The tests that come by a mutant, and those that noticed another one of the same place.
+    fn candidates(&self, number: u32, place: &(PathBuf, String)) -> (Vec<usize>, BTreeSet<usize>) {
+        let known = self.memory.known();
+        let reached = (0..self.tests.len()).filter(|index| {
+            self.tests[*index].reached.contains(&number) && !known.unsteady.contains(index)
+        });
+        (reached.collect(), known.noticed.get(place).cloned().unwrap_or_default())
+    }
+
+    /// Without what was changed a test may wait for what never comes, as long as a loaded machine might
+    /// need. So at first it may wait for little more than it takes with nothing changed.
     fn ask(&mut self, index: usize, number: u32) -> anyhow::Result<Said> {
-        let test = &self.tests[index];
-        let usual = Duration::from_secs_f64(test.seconds);
+        let usual = Duration::from_secs_f64(self.tests[index].seconds);
         let limit = limit(usual, SPARE, self.rules.timeout);
-        match self.run(index, Mode::Active(number), limit)? {
+        let hurried = self.ask_within(Some(patience(usual)), index, number, limit)?;
+        let said = match hurried {
+            Said::Unsteady | Said::TooSlow => self.ask_within(None, index, number, limit)?,
+            said => said,
+        };
+        if matches!(said, Said::Unsteady) {
+            self.memory.known().unsteady.insert(index);
+        }
+        Ok(said)
+    }
+
+    fn ask_within(
+        &mut self,
+        patience: Option<Duration>,
+        index: usize,
+        number: u32,
+        limit: Duration,
+    ) -> anyhow::Result<Said> {
+        self.ordered.runner.patience.set(patience);
+        let begun = Instant::now();
+        let run = self.run(index, Mode::Active(number), limit);
+        let waited = patience.is_some_and(|patience| begun.elapsed() >= patience);
+        let said = run.and_then(|run| match run {
             (Alone::Passed(_), _) => Ok(Said::Passed),
             (Alone::Interrupted, _) => Ok(Said::Interrupted),
             (_, true) => Ok(Said::Hung(Hang::Rounds)),
             (Alone::Failed(killer, log), false) => {
                 self.log = log;
-                self.control_failure(index, killer, number, limit)
+                self.control_failure(index, killer, number, limit, waited)
             }
             (Alone::TimedOut, false) => self.control_time(index, number, limit),
-        }
+        });
+        self.ordered.runner.patience.set(None);
+        said
     }
 
-    /// A test failed: it has to pass with nothing changed, and under strict rules to fail again.
+    /// A test failed: it has to pass with nothing changed, which is seen once, or again where it may
+    /// have waited too little, and under strict rules to fail again.
     fn control_failure(
         &mut self,
         index: usize,
         killer: Killer,
         number: u32,
         limit: Duration,
+        waited: bool,
     ) -> anyhow::Result<Said> {
-        if !self.controlled.contains(&index) {
+        if waited || !self.is_controlled(index) {
             match self.run(index, Mode::Unchanged, limit)?.0 {
                 Alone::Passed(_) => {
-                    self.controlled.insert(index);
+                    self.memory.known().controlled.insert(index);
                 }
                 Alone::Interrupted => return Ok(Said::Interrupted),
                 Alone::TimedOut => return Ok(Said::TooSlow),
-                Alone::Failed(..) => {
-                    self.unsteady.insert(index);
-                    return Ok(Said::Unsteady);
-                }
+                Alone::Failed(..) => return Ok(Said::Unsteady),
             }
         }
         if self.rules.strict {
             match self.run(index, Mode::Active(number), limit)?.0 {
                 Alone::Failed(..) => {}
                 Alone::Interrupted => return Ok(Said::Interrupted),
-                Alone::Passed(_) | Alone::TimedOut => {
-                    self.unsteady.insert(index);
-                    return Ok(Said::Unsteady);
-                }
+                Alone::Passed(_) | Alone::TimedOut => return Ok(Said::Unsteady),
             }
         }
         Ok(Said::Failed(Box::new(killer)))
+    }
+
+    fn is_controlled(&self, index: usize) -> bool {
+        self.memory.known().controlled.contains(&index)
     }
 
     /// A test reached its limit: it must not with nothing changed. Where it does, the machine is
@@ -218,10 +266,7 @@ impl<'a> Hunter<'a> {
         match self.run(index, Mode::Unchanged, limit)?.0 {
             Alone::Passed(_) => return Ok(Said::Hung(Hang::Time)),
             Alone::Interrupted => return Ok(Said::Interrupted),
-            Alone::Failed(..) => {
-                self.unsteady.insert(index);
-                return Ok(Said::Unsteady);
-            }
+            Alone::Failed(..) => return Ok(Said::Unsteady),
             Alone::TimedOut => {}
         }
         match self.run(index, Mode::Active(number), longer)? {
@@ -230,7 +275,7 @@ impl<'a> Hunter<'a> {
             (_, true) => return Ok(Said::Hung(Hang::Rounds)),
             (Alone::Failed(killer, log), false) => {
                 self.log = log;
-                return self.control_failure(index, killer, number, longer);
+                return self.control_failure(index, killer, number, longer, true);
             }
             (Alone::TimedOut, false) => {}
         }

@@ -14,8 +14,10 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use crate::builder::TestBinaries;
 use crate::document::{read_toml, wrong};
 use crate::run::Killer;
+use crate::suite::Suite;
 
 const PATH: &str = "mutants/killed-by.toml";
 
@@ -37,6 +39,14 @@ impl Named {
     pub(crate) fn of(killer: &Killer) -> Named {
         let Killer { package, binary, test, .. } = killer.clone();
         Named { package, binary, test }
+    }
+
+    /// The suite of this test alone, if its binary was built and it can prove anything.
+    pub(crate) fn suite(&self, binaries: &TestBinaries) -> Option<Suite> {
+        let mut own = binaries
+            .keys()
+            .filter(|binary| binary.package == self.package && binary.name == self.binary);
+        Suite::alone(own.next()?, &self.test)
     }
 
     fn parse(text: &str) -> Option<Named> {

@@ -5,8 +5,9 @@
 //! `checks`). Its removal is the deletion of what the comment heads, or an edit that
 //! `mutants/checks.toml` gives (`catalogue`). The command `prove` puts all removals into one build of
 //! a copy of the workspace (`session`, `tree`, `builder`), each behind a switch (`schema`), and asks
-//! first the test that noticed the last time (`killed_by`), then others (`run`). In the same build
-//! each story has to fail for every rule that it says it protects (`stories`).
+//! first the test that noticed the last time (`killed_by`), in a build of such tests alone (`targets`),
+//! then others (`run`). In the same build each story has to fail for every rule that it says it
+//! protects (`stories`). Several are asked at once (`abreast`).
 //!
 //! The command `mutate` goes beyond the named checks: it changes whole packages by the usual operators
 //! (`operators`, `mutant`), each change behind a switch of its own (`render`, `runtime`), without
@@ -29,6 +30,7 @@
 //! What it deliberately does not do: it runs no examples of the documentation, it neither changes
 //! nor tests itself, and it does not know which of its findings matter.
 
+mod abreast;
 mod builder;
 mod catalogue;
 mod checks;
@@ -65,6 +67,7 @@ mod stories;
 mod suite;
 mod survey;
 mod switched;
+mod targets;
 mod tree;
 mod workspace;
 

@@ -185,7 +185,7 @@ pub(crate) mod tests {
     pub(crate) fn plan_one(source: &str) -> Plan {
         let path = PathBuf::from("src/lib.rs");
         let member =
-            Member { name: "p".to_owned(), directory: PathBuf::new(), roots: vec![path.clone()] };
+            Member { roots: vec![path.clone()], ..crate::workspace::tests::member("p", "") };
         let found = operators::find(source).unwrap();
         let file = File { source: source.to_owned(), found };
         let mut plan =

@@ -4,11 +4,13 @@
 //! which test comes by which mutant, and show each mutant to those tests only. What a run found out
 //! about the compiler and the tests is kept for the next (`state`).
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
 
+use crate::abreast::abreast;
 use crate::builder::{Builder, TestBinaries};
 use crate::cli::{
     CheckOptions, CompareOptions, MutateCommand, MutateOptions, ProveOptions, ShowOptions,
@@ -18,15 +20,15 @@ use crate::confine::Confinement;
 use crate::equivalents::{self, Equivalents};
 use crate::exit::{Exit, Stop};
 use crate::hash::Hash;
-use crate::hunt::{Hunter, Prey, Rules};
+use crate::hunt::{Hunter, Memory, Prey, Rules};
 use crate::interrupt::Interrupt;
 use crate::mutant::{Mutant, Plan};
 use crate::progress::Progress;
 use crate::prove;
 use crate::record::{self, Ordered};
-use crate::run::Runner;
+use crate::run::Setting;
 use crate::session::{begin, existing};
-use crate::state::{Fate, Recorded, State, TestRecord};
+use crate::state::{Fate, Recorded, Settled, State, TestRecord};
 use crate::survey::{self, Finding};
 use crate::switched::Switched;
 use crate::tree::Scratch;
@@ -69,14 +71,7 @@ pub(crate) fn mutate(options: &MutateOptions) -> anyhow::Result<Exit> {
             jobs: options.shared.jobs,
             interrupt: &interrupt,
         },
-        runner: Runner::new(
-            &scratch,
-            scratch.switched(),
-            &confinement,
-            &interrupt,
-            &options.shared,
-        ),
-        interrupt: &interrupt,
+        setting: Setting::new(scratch.switched(), &confinement, &interrupt, &options.shared),
         progress: Progress::new(selected.len(), options.shared.verbose),
     };
     run.all(&selected, &mut state)
@@ -157,8 +152,7 @@ struct Run<'a> {
     equivalents: &'a Equivalents,
     packages: &'a [String],
     builder: Builder<'a>,
-    runner: Runner<'a>,
-    interrupt: &'a Interrupt,
+    setting: Setting<'a>,
     progress: Progress,
 }
 
@@ -221,14 +215,12 @@ impl<'a> Run<'a> {
         let key = hash.text();
         let known = state.recorded.take().filter(|recorded| recorded.key == key);
         let known = known.map(|recorded| recorded.tests).unwrap_or_default();
-        let suites = self.runner.selected_suites(&binaries, &self.options.shared)?;
+        let suites = self.setting.runner().selected_suites(&binaries, &self.options.shared)?;
         let Some(suites) = suites else { return Ok(None) };
         let begun = Instant::now();
-        let mut ordered = Ordered::new(&self.runner, &binaries)?;
-        let Some(records) = record::record(&mut ordered, &suites, known.clone(), &self.progress)?
-        else {
-            return Ok(None);
-        };
+        let (setting, progress) = (&self.setting, &self.progress);
+        let records = record::record(setting, &binaries, &suites, known.clone(), progress)?;
+        let Some(records) = records else { return Ok(None) };
         let seconds = begun.elapsed().as_secs_f64();
         self.progress.done("recorded", format_args!("{} tests ({seconds:.1} s)", records.len()));
         // Those that were not selected this time are kept for another.
@@ -251,41 +243,40 @@ impl<'a> Run<'a> {
         findings: &mut Vec<Finding<'a>>,
     ) -> anyhow::Result<Vec<String>> {
         let settled = state.settled.clone().unwrap_or_default();
-        let ordered = Ordered::new(&self.runner, binaries)?;
         let rules = Rules {
             timeout: self.options.shared.timeout,
             matrix: self.options.matrix,
             quick: self.options.quick,
             strict: false,
         };
-        let mut hunter = Hunter::new(ordered, records, rules, &self.progress);
-        for &mutant in selected {
-            if self.interrupt.seen() {
-                break;
-            }
-            let begun = Instant::now();
-            let number = mutant.number;
-            let fate = if let Some(reason) = settled.dropped.get(&number) {
-                Fate::DoesNotCompile { reason: reason.clone() }
-            } else if settled.compiled.contains(&number) {
-                let Some(fate) = hunter.hunt(&prey(mutant))? else { break };
-                fate
-            } else {
-                Fate::NotCompiled
-            };
-            state.fates.insert(mutant.id.clone(), fate.clone());
-            let reached = records.iter().filter(|test| test.reached.contains(&number));
-            let finding = Finding {
-                mutant,
-                fate,
-                equivalent: self.equivalents.get(&number).map(String::as_str),
-                tests: reached.map(TestRecord::name).collect(),
-                took: begun.elapsed(),
-            };
-            self.tell(&finding)?;
-            findings.push(finding);
-        }
-        Ok(hunter.unsteady())
+        let memory = Memory::of(records);
+        abreast(
+            selected,
+            self.setting.jobs,
+            || {
+                let ordered = Ordered::new(&self.setting, binaries)?;
+                Ok(Hunter::new(ordered, records, rules, &self.progress, &memory))
+            },
+            |hunter, &mutant| {
+                let begun = Instant::now();
+                let Some(fate) = fate(hunter, &settled, mutant)? else { return Ok(None) };
+                let reached = records.iter().filter(|test| test.reached.contains(&mutant.number));
+                Ok(Some(Finding {
+                    mutant,
+                    fate,
+                    equivalent: self.equivalents.get(&mutant.number).map(String::as_str),
+                    tests: reached.map(TestRecord::name).collect(),
+                    took: begun.elapsed(),
+                }))
+            },
+            |finding| {
+                state.fates.insert(finding.mutant.id.clone(), finding.fate.clone());
+                self.tell(&finding)?;
+                findings.push(finding);
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        Ok(memory.unsteady(records))
     }
 
     /// Tells about a mutant that is done: on the terminal only what a person has to look at.
@@ -299,6 +290,21 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+}
+
+/// What becomes of a mutant. Nothing if it was interrupted.
+fn fate(
+    hunter: &mut Hunter<'_>,
+    settled: &Settled,
+    mutant: &Mutant,
+) -> anyhow::Result<Option<Fate>> {
+    if let Some(reason) = settled.dropped.get(&mutant.number) {
+        return Ok(Some(Fate::DoesNotCompile { reason: reason.clone() }));
+    }
+    if !settled.compiled.contains(&mutant.number) {
+        return Ok(Some(Fate::NotCompiled));
+    }
+    hunter.hunt(&prey(mutant))
 }
 
 fn prey(mutant: &Mutant) -> Prey {

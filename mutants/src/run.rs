@@ -9,7 +9,6 @@
 //! * What a test prints decides nothing: its exit code alone, run by itself, does.
 
 use std::cell::{Cell, RefCell};
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Command;
@@ -26,7 +25,6 @@ use crate::interrupt::Interrupt;
 use crate::process::{self, End, Ended};
 use crate::runtime::{self, Order};
 use crate::suite::{Kind, Suite};
-use crate::tree::Scratch;
 
 /// How often a suite is run again without the tests that failed in it and passed
 /// alone.
@@ -37,6 +35,12 @@ const HUNG_MAX: usize = 2;
 
 /// What a suite has to spare.
 const SPARE: Duration = Duration::from_secs(10);
+
+/// A test that is to fail may wait so many times as long as it takes to pass …
+const PATIENCE_FACTOR: u32 = 10;
+
+/// … but that long at least.
+const PATIENCE_MIN: Duration = Duration::from_secs(4);
 
 /// A test that notices a removal, or another change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -74,18 +78,24 @@ pub(crate) enum Baseline {
     Interrupted,
 }
 
-#[derive(Debug)]
-pub(crate) struct Runner<'a> {
+/// Where and how tests are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<'a> {
     /// The copy that was built.
     pub(crate) tree: PathBuf,
     pub(crate) confinement: &'a Confinement,
     pub(crate) interrupt: &'a Interrupt,
+    /// How many checks or mutants are tried at once, and test threads of a suite.
     pub(crate) jobs: u16,
     pub(crate) timeout: Duration,
+}
+
+/// Runs tests, one process at a time. Who wants several at once gives each a runner of its own.
+#[derive(Debug)]
+pub(crate) struct Runner<'a> {
+    pub(crate) setting: Setting<'a>,
     /// What is switched on, in a build that has switches.
     pub(crate) order: RefCell<Option<Order>>,
-    /// Says the same to programs that are started without their environment.
-    pub(crate) order_file: PathBuf,
     /// The longest that a test may wait for any one thing, where it is to be cut short.
     pub(crate) patience: Cell<Option<Duration>>,
 }
@@ -99,25 +109,21 @@ enum Group {
     Interrupted,
 }
 
-impl<'a> Runner<'a> {
-    /// With nothing switched on.
+impl<'a> Setting<'a> {
     pub(crate) fn new(
-        scratch: &Scratch,
         tree: PathBuf,
         confinement: &'a Confinement,
         interrupt: &'a Interrupt,
         shared: &Shared,
-    ) -> Runner<'a> {
-        Runner {
-            tree,
-            confinement,
-            interrupt,
-            jobs: shared.jobs,
-            timeout: shared.timeout,
-            order: RefCell::new(None),
-            order_file: scratch.order(),
-            patience: Cell::new(None),
-        }
+    ) -> Setting<'a> {
+        let (jobs, timeout) = (shared.jobs, shared.timeout);
+        Setting { tree, confinement, interrupt, jobs, timeout }
+    }
+
+    /// A runner with nothing switched on.
+    pub(crate) fn runner(&self) -> Runner<'a> {
+        let (order, patience) = (RefCell::new(None), Cell::new(None));
+        Runner { setting: self.clone(), order, patience }
     }
 }
 
@@ -130,7 +136,8 @@ impl Runner<'_> {
             for ignored in [&[][..], &["--ignored"][..]] {
                 let mut command = self.command(binary);
                 command.args(["--list", "--format=terse"]).args(ignored);
-                let ended = self.run(command, self.timeout, &mut |_| ControlFlow::Continue(()))?;
+                let ended =
+                    self.run(command, self.setting.timeout, &mut |_| ControlFlow::Continue(()))?;
                 match ended.how {
                     End::Exited(0) => lists.push(ended.stdout),
                     End::Interrupted => return Ok(None),
@@ -160,12 +167,8 @@ impl Runner<'_> {
     }
 
     /// Gives an order to the programs to come.
-    pub(crate) fn give(&self, order: Order) -> anyhow::Result<()> {
-        let file = &self.order_file;
-        fs::write(file, order.line())
-            .with_context(|| format!("cannot write {}", file.display()))?;
+    pub(crate) fn give(&self, order: Order) {
         self.order.replace(Some(order));
-        Ok(())
     }
 
     /// Runs a suite in the unchanged build.
@@ -176,7 +179,7 @@ impl Runner<'_> {
     ) -> anyhow::Result<Baseline> {
         // Nothing is known about the suite yet. It hangs, if it does, for ten times the
         // limit, and the user sees what is being run.
-        let limit = self.timeout.saturating_mul(10);
+        let limit = self.setting.timeout.saturating_mul(10);
         let (group, ended) = self.run_group(binaries, suite, &suite.tests, limit, false)?;
         Ok(match group {
             Group::Passed => Baseline::Passed(ended.took),
@@ -195,7 +198,7 @@ impl Runner<'_> {
         suite: &Suite,
         usual: Duration,
     ) -> anyhow::Result<Answer> {
-        let limit = limit(usual, SPARE, self.timeout);
+        let limit = limit(usual, SPARE, self.setting.timeout);
         let mut tests = suite.tests.clone();
         let (mut unsteady, mut hung) = (Vec::new(), Vec::new());
         while !tests.is_empty() && unsteady.len() < UNSTEADY_MAX && hung.len() < HUNG_MAX {
@@ -266,7 +269,7 @@ impl Runner<'_> {
         fail_fast: bool,
     ) -> anyhow::Result<(Group, Ended)> {
         let mut command = self.command(self.binary(binaries, suite)?);
-        let threads = if suite.kind == Kind::Host { 1 } else { self.jobs };
+        let threads = if suite.kind == Kind::Host { 1 } else { self.setting.jobs };
         command.arg(format!("--test-threads={threads}"));
         if !suite.whole || tests.len() != suite.tests.len() {
             command.arg("--exact").args(tests);
@@ -344,20 +347,21 @@ impl Runner<'_> {
 
     /// A command that starts the binary as cargo would, but confined.
     fn command(&self, binary: &TestBinary) -> Command {
-        let mut command = self.confinement.for_test(&binary.executable);
+        let line = self.order.borrow().as_ref().map(Order::line);
+        let mut command = self.setting.confinement.for_test(&binary.executable, line.as_deref());
         builder::clean_environment(&mut command);
         command
             .current_dir(&binary.directory)
             .env("CARGO_MANIFEST_DIR", &binary.directory)
             // Snapshots are compared, never written, and looked for in the copy.
             .env("INSTA_UPDATE", "no")
-            .env("INSTA_WORKSPACE_ROOT", &self.tree)
+            .env("INSTA_WORKSPACE_ROOT", &self.setting.tree)
             .env("RUST_BACKTRACE", "0")
             // A test that is skipped for want of namespaces would pass with any removal.
             .env("MORTMAIN_CELL_REQUIRED", "1")
             .env_remove("TMPDIR");
-        if let Some(order) = &*self.order.borrow() {
-            command.env(runtime::VARIABLE, order.line());
+        if let Some(line) = line {
+            command.env(runtime::VARIABLE, line);
         }
         if let Some(patience) = self.patience.get() {
             command.env("MORTMAIN_PATIENCE_MILLIS", patience.as_millis().to_string());
@@ -374,7 +378,7 @@ impl Runner<'_> {
         limit: Duration,
         watch: &mut dyn FnMut(&str) -> ControlFlow<()>,
     ) -> anyhow::Result<Ended> {
-        process::run(command, limit, self.interrupt, watch)
+        process::run(command, limit, self.setting.interrupt, watch)
     }
 }
 
@@ -394,6 +398,11 @@ pub(crate) enum Alone {
 pub(crate) fn limit(usual: Duration, spare: Duration, timeout: Duration) -> Duration {
     let generous = usual.saturating_mul(10) + spare;
     generous.min(timeout).max(usual.saturating_mul(2))
+}
+
+/// How long a test that usually takes `usual` may wait for any one thing where it is to fail.
+pub(crate) fn patience(usual: Duration) -> Duration {
+    usual.saturating_mul(PATIENCE_FACTOR).max(PATIENCE_MIN)
 }
 
 /// The test that a line of a test binary reports, and whether it passed.

@@ -5,7 +5,6 @@
 //! each build that differs from the source.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -20,8 +19,9 @@ use crate::exit::{Exit, Stop};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report::{self, Outcome, Verdict};
-use crate::run::{Answer, Baseline, Runner};
+use crate::run::{Answer, Baseline, Setting};
 use crate::suite::{Kind, Suite};
+use crate::targets::Targets;
 use crate::tree::Scratch;
 use crate::workspace::{Workspace, own_package};
 
@@ -78,7 +78,7 @@ pub(crate) fn in_copy(
             jobs: options.shared.jobs,
             interrupt: &interrupt,
         },
-        runner: Runner::new(&scratch, scratch.tree(), &confinement, &interrupt, &options.shared),
+        setting: Setting::new(scratch.tree(), &confinement, &interrupt, &options.shared),
         interrupt: &interrupt,
         progress: Progress::new(selected.len(), options.shared.verbose),
     };
@@ -120,7 +120,7 @@ pub(crate) struct Session<'a> {
     pub(crate) options: &'a CheckOptions,
     pub(crate) scratch: &'a Scratch,
     pub(crate) builder: Builder<'a>,
-    pub(crate) runner: Runner<'a>,
+    pub(crate) setting: Setting<'a>,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) progress: Progress,
 }
@@ -174,7 +174,7 @@ impl Session<'_> {
     pub(crate) fn baseline(&self) -> anyhow::Result<Option<Vec<Timed>>> {
         let begun = Instant::now();
         self.progress.doing("building everything unchanged");
-        let binaries = match self.builder.build()? {
+        let binaries = match self.builder.build(None)? {
             Build::Done(binaries) => binaries,
             Build::Interrupted => return Ok(None),
             Build::Failed(Failure { reason, log, .. }) => {
@@ -192,12 +192,13 @@ impl Session<'_> {
         binaries: &TestBinaries,
         begun: Instant,
     ) -> anyhow::Result<Option<Vec<Timed>>> {
-        let suites = self.runner.selected_suites(binaries, &self.options.shared)?;
+        let runner = self.setting.runner();
+        let suites = runner.selected_suites(binaries, &self.options.shared)?;
         let Some(suites) = suites else { return Ok(None) };
         let mut timed = Vec::new();
         for suite in suites {
             self.progress.doing(format_args!("running {} unchanged", suite.binary.name));
-            match self.runner.baseline(binaries, &suite)? {
+            match runner.baseline(binaries, &suite)? {
                 Baseline::Passed(usual) => timed.push(Timed { suite, usual }),
                 Baseline::Interrupted => return Ok(None),
                 Baseline::Failed { tests, log } => {
@@ -222,21 +223,22 @@ impl Session<'_> {
         Ok(Some(timed))
     }
 
-    /// Does something in a build without a check, and puts the check back; the verdict of the build if
+    /// Does something in a build of these test binaries, or all, without a check, and puts the check back; the verdict of the build if
     /// there is none.
     pub(crate) fn without<T>(
         &self,
         removal: &Removal,
+        only: Option<&Targets>,
         work: impl FnOnce(&TestBinaries) -> anyhow::Result<T>,
     ) -> anyhow::Result<Result<T, Verdict>> {
         let id = &removal.check.id;
         self.progress.doing(format_args!("{id}: building"));
         let applied = self.scratch.apply(&removal.files)?;
-        let done = match self.builder.build()? {
+        let done = match self.builder.build(only)? {
             Build::Done(binaries) => Ok(work(&binaries)?),
             Build::Interrupted => Err(Verdict::Interrupted),
             Build::Failed(Failure { reason, log, .. }) => {
-                self.log(id, &log)?;
+                self.scratch.log(id, &log)?;
                 Err(Verdict::DoesNotCompile(reason))
             }
         };
@@ -251,13 +253,14 @@ impl Session<'_> {
         binaries: &TestBinaries,
         suites: &[Timed],
     ) -> anyhow::Result<Verdict> {
+        let runner = self.setting.runner();
         let (mut all_unsteady, mut all_hung) = (Vec::new(), Vec::new());
         let mut passed: BTreeMap<Kind, usize> = BTreeMap::new();
         for Timed { suite, usual } in suites {
             self.progress.doing(format_args!("{id}: {} ({})", suite.binary.name, suite.kind));
-            match self.runner.search(binaries, suite, *usual)? {
+            match runner.search(binaries, suite, *usual)? {
                 Answer::Killed { killer, log } => {
-                    self.log(id, &log)?;
+                    self.scratch.log(id, &log)?;
                     return Ok(Verdict::Proved(killer));
                 }
                 Answer::Interrupted => return Ok(Verdict::Interrupted),
@@ -274,12 +277,6 @@ impl Session<'_> {
         } else {
             Verdict::TimedOut { hung: all_hung, unsteady: all_unsteady }
         })
-    }
-
-    /// Keeps what a compiler or a test printed.
-    pub(crate) fn log(&self, id: &str, text: &str) -> anyhow::Result<()> {
-        let path = self.scratch.logs().join(format!("{id}.txt"));
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Stories: tests that say in a file which rules they protect, and for which that is shown.
 //!
-//! A test `host::NAME`, or `world::NAME`, with a file of that name in `scenarios/` tells a story; the file's
-//! `rules` are those that it protects. For each of them one of the tellings has to fail, twice, without one
-//! of the rule's checks, and all have to hold with all of them. Which check that was the last time stands in
-//! `mutants/stories.toml`:
+//! A test `host::NAME`, or `world::NAME`, of the binary `scenarios` with a file of that name in `scenarios/` tells
+//! a story; the file's `rules` are those that it protects. For each of them one of the tellings has to fail,
+//! twice, without one of the rule's checks, and all have to hold with all of them. Which check that was the
+//! last time stands in `mutants/stories.toml`:
 //!
 //! ```toml
 //! "owners/zombie" = ["l2-zombie", "l4-own-process"]
@@ -31,6 +31,9 @@ use crate::suite::{Kind, Suite};
 
 /// Where the files of the stories are, from the root of the workspace.
 const DIRECTORY: &str = "scenarios";
+
+/// The test binary that tells them.
+pub(crate) const BINARY: &str = "scenarios";
 
 /// Where it is remembered what showed each rule of a story.
 const PATH: &str = "mutants/stories.toml";

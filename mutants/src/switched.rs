@@ -152,7 +152,7 @@ impl Switched<'_> {
             let begun = Instant::now();
             self.progress.doing(format_args!("building the tests, round {round}"));
             let rendered = self.write(&settled.dropped)?;
-            match self.builder.build()? {
+            match self.builder.build(None)? {
                 Build::Done(binaries) => {
                     let seconds = begun.elapsed().as_secs_f64();
                     let count = binaries.len();

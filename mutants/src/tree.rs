@@ -10,7 +10,8 @@
 //! mutants/log/         what the compiler and the tests printed in this run, by check and by story
 //! mutants/mutate.json  what `mutate` remembers
 //! mutants/building     there while a build runs
-//! mutants/active       what is switched on, for programs that are started without their environment
+//! mutants/active/      empty; in a confinement the order is here, for programs that are started
+//!                      without their environment
 //! ```
 //!
 //! Invariants:
@@ -18,7 +19,7 @@
 //!   whatever a killed run has left in it. Files that are equal keep their time of change, so that cargo
 //!   builds again only what differs.
 //! * A removal is undone when its [`Applied`] ends, also by a panic.
-//! * Nothing is switched on when a run begins, and when it has ended.
+//! * Nothing is ever switched on but inside of a confinement.
 //! * What a killed build left is never built upon: a compiler that dies at its work can leave
 //!   objects that no longer link, and cargo takes them for finished.
 //!
@@ -76,13 +77,19 @@ impl Scratch {
         fs::write(root.join("CACHEDIR.TAG"), CACHE_TAG).context("cannot write CACHEDIR.TAG")?;
         let scratch = Scratch { root, _lock: lock };
         remove(&scratch.logs())?;
-        remove(&scratch.order())?;
         if scratch.building().try_exists()? {
             remove(&scratch.target())?;
             remove(&scratch.building())?;
         }
-        let directories =
-            [scratch.tree(), scratch.switched(), scratch.test_directory(), scratch.logs()];
+        // Of an older version, a file.
+        remove(&scratch.active())?;
+        let directories = [
+            scratch.tree(),
+            scratch.switched(),
+            scratch.test_directory(),
+            scratch.logs(),
+            scratch.active(),
+        ];
         for path in directories {
             make(&path)?;
         }
@@ -116,13 +123,23 @@ impl Scratch {
         self.target().join("tmp")
     }
 
-    pub(crate) fn logs(&self) -> PathBuf {
+    fn logs(&self) -> PathBuf {
         self.root.join("log")
     }
 
-    /// The file that says what is switched on.
-    pub(crate) fn order(&self) -> PathBuf {
+    /// Keeps what a compiler or a test printed.
+    pub(crate) fn log(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.logs().join(format!("{name}.txt"));
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn active(&self) -> PathBuf {
         self.root.join("active")
+    }
+
+    /// The file that says what is switched on; it is there in a confinement only.
+    pub(crate) fn order(&self) -> PathBuf {
+        self.active().join("order")
     }
 
     fn building(&self) -> PathBuf {
@@ -162,13 +179,6 @@ impl Scratch {
             fs::write(&path, text).with_context(context)?;
         }
         Ok(applied)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // The next run would not believe it, but a program that somebody starts by hand would.
-        let _ = remove(&self.order());
     }
 }
 
@@ -447,16 +457,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_stays_switched_on() {
+    fn nothing_is_switched_on_when_a_run_begins() {
         let base = Directory::new("order");
-        let first = Scratch::take(&base.0).unwrap();
-        let order = first.order();
+        let order = Scratch::take(&base.0).unwrap().order();
         fs::write(&order, "7").unwrap();
-        drop(first);
-        assert!(!order.exists(), "the run has ended");
-        fs::write(&order, "7").unwrap();
-        let _second = Scratch::take(&base.0).unwrap();
-        assert!(!order.exists(), "the run before was killed");
+        let scratch = Scratch::take(&base.0).unwrap();
+        assert_eq!(scratch.order(), order);
+        assert_eq!(fs::read_dir(order.parent().unwrap()).unwrap().count(), 0);
     }
 
     #[test]

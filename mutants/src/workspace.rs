@@ -1,10 +1,10 @@
 //! The workspace as cargo tells it: where it is, where it builds, its members.
 
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::{env, fs};
 
 use anyhow::{Context as _, bail};
@@ -22,7 +22,7 @@ pub(crate) struct Workspace {
     /// The names of those that cargo works on unasked.
     pub(crate) default_members: Vec<String>,
     /// See [`Workspace::borrowers`].
-    pub(crate) known_borrowers: OnceCell<Vec<String>>,
+    pub(crate) known_borrowers: OnceLock<Vec<String>>,
 }
 
 /// A package of the workspace.
@@ -33,6 +33,10 @@ pub(crate) struct Member {
     pub(crate) directory: PathBuf,
     /// The root files of its library and its programs, relative to the workspace's.
     pub(crate) roots: Vec<PathBuf>,
+    /// The name of its library.
+    pub(crate) library: Option<String>,
+    /// The names of its integration tests.
+    pub(crate) integration: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -53,15 +57,23 @@ struct Package {
 
 #[derive(Deserialize)]
 struct Target {
+    name: String,
     kind: Vec<String>,
     src_path: PathBuf,
 }
 
 impl Target {
+    fn is(&self, kind: &str) -> bool {
+        self.kind.iter().any(|own| own == kind)
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
     /// Whether it is part of what the package is for, and runs when that runs.
     fn is_product(&self) -> bool {
-        let product = ["bin", "cdylib", "dylib", "lib", "rlib", "staticlib"];
-        self.kind.iter().any(|kind| product.contains(&&**kind))
+        ["bin", "cdylib", "dylib", "lib", "rlib", "staticlib"].iter().any(|kind| self.is(kind))
     }
 }
 
@@ -115,6 +127,13 @@ impl Workspace {
                 name: package.name,
                 directory: directory.to_owned(),
                 roots: roots.collect(),
+                library: package.targets.iter().find(|one| one.is("lib")).map(Target::name),
+                integration: package
+                    .targets
+                    .iter()
+                    .filter(|one| one.is("test"))
+                    .map(Target::name)
+                    .collect(),
             });
         }
         members.sort_by(|a, b| a.directory.cmp(&b.directory));
@@ -123,7 +142,7 @@ impl Workspace {
             target_directory: metadata.target_directory,
             members,
             default_members,
-            known_borrowers: OnceCell::new(),
+            known_borrowers: OnceLock::new(),
         })
     }
 
@@ -172,23 +191,32 @@ pub(crate) fn cargo() -> OsString {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_belongs_to_the_innermost_member() {
-        let member = |name: &str, directory: &str| Member {
+    pub(crate) fn member(name: &str, directory: &str) -> Member {
+        Member {
             name: name.to_owned(),
             directory: directory.into(),
             roots: Vec::new(),
-        };
-        let workspace = Workspace {
+            library: None,
+            integration: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn workspace(members: Vec<Member>) -> Workspace {
+        Workspace {
             root: PathBuf::new(),
             target_directory: PathBuf::new(),
-            members: vec![member("root", ""), member("a", "a"), member("b", "a/b")],
+            members,
             default_members: Vec::new(),
-            known_borrowers: OnceCell::new(),
-        };
+            known_borrowers: OnceLock::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_belongs_to_the_innermost_member() {
+        let workspace = workspace(vec![member("root", ""), member("a", "a"), member("b", "a/b")]);
         let of = |file: &str| workspace.member_of(Path::new(file)).map(|member| &*member.name);
         assert_eq!(
             ["src/lib.rs", "a/src/lib.rs", "a/b/src/lib.rs", "ab/lib.rs"].map(of),

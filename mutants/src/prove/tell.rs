@@ -1,13 +1,19 @@
 //! The stories' part of `prove`: each has to fail for every rule that it says it protects.
 
+use std::ops::ControlFlow;
+
+use anyhow::Context as _;
+
+use super::ask::Asker;
 use super::{Prover, last_lines};
+use crate::abreast::{Finish, abreast};
 use crate::builder::TestBinaries;
 use crate::catalogue::Removal;
 use crate::exit::{Exit, Stop};
 use crate::run::Alone;
 use crate::runtime;
 use crate::schema::{self, Schema};
-use crate::stories::{self, Found, Outcome, Story, Test};
+use crate::stories::{self, Found, Outcome, Shown, Story, Test};
 use crate::suite::Suite;
 
 impl Prover<'_> {
@@ -26,64 +32,92 @@ impl Prover<'_> {
         wanted: &[String],
         told: &mut Vec<Outcome>,
     ) -> anyhow::Result<bool> {
-        self.activate(runtime::NONE)?;
-        let Some(suites) = self.session.runner.suites(binaries)? else { return Ok(false) };
+        let setting = &self.session.setting;
+        let tell = binaries.iter().filter(|(binary, _)| binary.name == stories::BINARY);
+        let tell = tell.map(|(id, binary)| (id.clone(), binary.clone())).collect();
+        let Some(suites) = setting.runner().suites(&tell)? else { return Ok(false) };
         let all = stories::among(&suites, &self.session.scratch.tree())?;
+        let stories = stories::select(all, wanted, &self.shown)?;
+        let (common, shown, options) = (self.common(binaries), &self.shown, self.session.options);
         let mut failure = None;
-        for story in &stories::select(all, wanted, &self.shown)? {
-            let mut asked = Asked { prover: self, removals, schema, binaries, story, holds: false };
-            let before = told.len();
-            match asked.rules(told) {
-                Ok(true) => {}
-                Ok(false) => return failure.map_or(Ok(false), Err),
-                Err(error) => {
-                    // A story that fails anyway has shown nothing.
-                    told.truncate(before);
-                    failure.get_or_insert(error);
+        let finish = abreast(
+            &stories,
+            setting.jobs,
+            || Ok(Asker::new(&common)),
+            |asker, story| {
+                if common.setting.interrupt.seen() {
+                    return Ok(None);
                 }
-            }
+                let suite = |Test { name, binary, .. }: &'_ Test| Suite::alone(binary, name);
+                let tellings = story.tests.iter().map(|test| Some((suite(test)?, &*test.name)));
+                let tellings: Option<Vec<_>> = tellings.collect();
+                let tellings = tellings.context("a story is a test that can prove something")?;
+                let mut asked =
+                    Asked { asker, shown, removals, schema, story, tellings, holds: false };
+                Ok(Some(asked.rules(options.fail_fast)))
+            },
+            |answer| {
+                let outcomes = match answer {
+                    Ok(outcomes) => outcomes,
+                    // A story that fails anyway has shown nothing.
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                };
+                let enough = options.fail_fast && !outcomes.iter().all(Outcome::is_shown);
+                if options.shared.json {
+                    outcomes.iter().try_for_each(stories::json)?;
+                }
+                told.extend(outcomes);
+                Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            },
+        )?;
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(finish == Finish::All && !setting.interrupt.seen()),
         }
-        failure.map_or(Ok(true), Err)
     }
 }
 
 /// A story that is being asked.
 struct Asked<'a> {
-    prover: &'a Prover<'a>,
+    asker: &'a Asker<'a>,
+    /// What showed the rules of the stories the last time.
+    shown: &'a Shown,
     removals: &'a [&'a Removal],
     schema: &'a Schema,
-    binaries: &'a TestBinaries,
     story: &'a Story,
+    /// Its tests, with their names.
+    tellings: Vec<(Suite, &'a str)>,
     /// Whether it was seen to hold with all checks in place.
     holds: bool,
 }
 
 impl Asked<'_> {
-    /// Asks about each rule, and whether the story holds with all checks in place. Gives whether the
-    /// run goes on.
-    fn rules(&mut self, told: &mut Vec<Outcome>) -> anyhow::Result<bool> {
-        let options = self.prover.session.options;
+    /// Asks about each rule, to the first that is not shown if that is to end it, and whether the
+    /// story holds with all checks in place.
+    fn rules(&mut self, fail_fast: bool) -> anyhow::Result<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
         for rule in &self.story.rules {
             let found = self.rule(rule)?;
             let outcome = Outcome { story: self.story.name.clone(), rule: rule.clone(), found };
-            if options.shared.json {
-                stories::json(&outcome)?;
-            }
-            let ends =
-                outcome.found == Found::Interrupted || (options.fail_fast && !outcome.is_shown());
-            told.push(outcome);
+            let ends = outcome.found == Found::Interrupted || (fail_fast && !outcome.is_shown());
+            outcomes.push(outcome);
             if ends {
-                return Ok(false);
+                return Ok(outcomes);
             }
         }
-        self.control()
+        self.control()?;
+        Ok(outcomes)
     }
 
     /// Tells the story without the checks of a rule, one at a time, until it fails; that which is
     /// remembered first. It has to fail, to hold with all checks in place, and to fail again.
     fn rule(&mut self, rule: &str) -> anyhow::Result<Found> {
         let (mut passed, mut hung) = (Vec::new(), Vec::new());
-        let remembered = stories::remembered(&self.prover.shown, self.story, rule);
+        let common = self.asker.common;
+        let remembered = stories::remembered(self.shown, self.story, rule);
         let switched = (0..self.removals.len()).filter(|place| !self.schema.apart.contains(place));
         let mut places: Vec<usize> =
             switched.filter(|&place| self.removals[place].check.rule() == rule).collect();
@@ -91,12 +125,12 @@ impl Asked<'_> {
         places.sort_by_key(|&place| Some(&*self.removals[place].check.id) != remembered);
         for place in places {
             let id = &self.removals[place].check.id;
-            self.prover.session.progress.doing(format_args!("{}: without {id}", self.story.name));
+            common.progress.doing(format_args!("{}: without {id}", self.story.name));
             let number = schema::number(place);
             let mut told = self.tell(number)?;
             if let Alone::Failed(_, log) = &told {
                 let name = format!("{} {id}", self.story.name).replace('/', "-");
-                self.prover.session.log(&name, log)?;
+                common.scratch.log(&name, log)?;
                 if !self.control()? {
                     return Ok(Found::Interrupted);
                 }
@@ -136,12 +170,9 @@ impl Asked<'_> {
 
     /// Tells it once in each way, without a check, or with all of them, until it does not hold.
     fn tell(&self, number: u32) -> anyhow::Result<Alone> {
-        let Asked { prover, binaries, story, .. } = self;
-        prover.activate(number)?;
         let mut told = Alone::Interrupted;
-        for Test { name, binary, .. } in &story.tests {
-            let Some(suite) = Suite::alone(binary, name) else { continue };
-            told = prover.session.runner.run_alone(binaries, &suite, name, prover.limit())?;
+        for (suite, name) in &self.tellings {
+            told = self.asker.run(suite, name, number)?;
             if !matches!(told, Alone::Passed(_)) {
                 break;
             }
