@@ -183,6 +183,11 @@ fn what_does_not_fit_is_refused_and_says_what_to_do() {
                 format!("{socket}; export LISTEN_PID=$$ LISTEN_FDS=129"),
                 "LISTEN_FDS: it is 129, and 128 would be many",
             ),
+            // So many may be passed; here they were not.
+            (
+                format!("{socket}; exec 4>&-; export LISTEN_PID=$$ LISTEN_FDS=128"),
+                "LISTEN_FDS: it is 128, but descriptor 4 is not open",
+            ),
             (
                 format!("{socket}; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=web:admin"),
                 "LISTEN_FDNAMES: it has 2 names, and LISTEN_FDS is 1",

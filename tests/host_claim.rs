@@ -12,6 +12,8 @@ mod create;
 mod forked;
 #[path = "host_claim/hold.rs"]
 mod hold;
+#[path = "host_claim/passing.rs"]
+mod passing;
 #[path = "host_claim/registry.rs"]
 mod registry;
 #[path = "host_claim/spawn.rs"]

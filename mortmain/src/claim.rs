@@ -290,22 +290,16 @@ impl<K: Kernel> Claim<K> {
     /// held for a moment by another thread's child between its fork and its
     /// exec.
     fn commands_now(&self, operation: &'static str, patience: Patience) -> Result<Finding, Error> {
-        let mut rounds = 0;
-        loop {
+        let asked = || {
             let registry = self.registry(operation)?;
             let me = self.kernel().identity().map_err(|errno| self.fail(operation, errno))?;
-            let finding = probe::registry(&registry, &me);
-            rounds += 1;
-            let passing = match &finding.evidence {
-                Evidence::CommandHoldsLock { entry, .. } => self.was_reaped(*entry),
-                _ => false,
-            };
-            if !passing || patience == Patience::Release || rounds > PASSING_ROUNDS {
-                return Ok(finding);
-            }
-            let paused = self.kernel().pause(PASSING_ROUND_MILLIS);
-            paused.map_err(|errno| self.fail(operation, errno))?;
-        }
+            Ok(probe::registry(&registry, &me))
+        };
+        let passes = |evidence: &Evidence| match evidence {
+            Evidence::CommandHoldsLock { entry, .. } => self.was_reaped(*entry),
+            _ => false,
+        };
+        self.when_passed(operation, patience, asked, passes)
     }
 
     /// The answer to l4, if a command was ever started. Not asked of the owner
@@ -321,27 +315,45 @@ impl<K: Kernel> Claim<K> {
         if self.next_entry == 0 {
             return Ok(Finding::gone(Evidence::Unused));
         }
-        let mut rounds = 0;
-        loop {
+        let asked = || {
             let sought = [(&self.name, self.random)];
             // CHECK(r4-owners-own-word): an open log file would keep its own writer from closing.
             let but = Some(self.owner.pid);
             let scan = life::scan(self.kernel(), me, &sought, but);
-            let finding = scan.findings.into_iter().next().unwrap_or_else(|| {
+            Ok(scan.findings.into_iter().next().unwrap_or_else(|| {
                 // OK because a scan answers for each claim that it is given.
                 unreachable!("a scan of one claim has one answer")
-            });
-            rounds += 1;
-            let passing = match finding.evidence {
-                Evidence::Used { how, .. } => how != Use::Cookie,
-                _ => false,
-            };
-            if !passing || patience == Patience::Release || rounds > PASSING_ROUNDS {
+            }))
+        };
+        let passes = |evidence: &Evidence| match evidence {
+            Evidence::Used { how, .. } => *how != Use::Cookie,
+            _ => false,
+        };
+        self.when_passed(operation, patience, asked, passes)
+    }
+
+    /// An answer, asked for again a few times as long as it may pass by itself.
+    /// What is released is not worth that time.
+    fn when_passed(
+        &self,
+        operation: &'static str,
+        patience: Patience,
+        asked: impl Fn() -> Result<Finding, Error>,
+        passes: impl Fn(&Evidence) -> bool,
+    ) -> Result<Finding, Error> {
+        let rounds = match patience {
+            Patience::Refuse => PASSING_ROUNDS,
+            Patience::Release => 0,
+        };
+        for _ in 0..rounds {
+            let finding = asked()?;
+            if !passes(&finding.evidence) {
                 return Ok(finding);
             }
             let paused = self.kernel().pause(PASSING_ROUND_MILLIS);
             paused.map_err(|errno| self.fail(operation, errno))?;
         }
+        asked()
     }
 
     /// What in the claim forbids its removal.

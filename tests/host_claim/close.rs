@@ -2,7 +2,9 @@
 //! sweeps (c7, r4).
 
 use std::cell::{Cell, RefCell};
+use std::error::Error as _;
 use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -38,9 +40,24 @@ fn a_refused_close_tells_what_its_error_tells() {
         let refused = claim.close().expect_err("it is in use");
         assert_eq!(refused.to_string(), refused.error.to_string());
         assert!(refused.to_string().contains("end what still runs"), "{refused}");
-        assert!(std::error::Error::source(&refused).is_none(), "no system call failed");
+        assert!(refused.source().is_none(), "no system call failed");
         script.child.end().unwrap();
         closes(refused.claim);
+    });
+}
+
+#[test]
+fn a_close_that_fails_has_the_calls_failure_as_its_source() {
+    in_cell(|| {
+        let ground = ground();
+        let nobody = |call: &Call| matches!(call, Call::Whoami);
+        let claims = ground.over(&Intercept::refusing(Host, Errno::EIO, nobody));
+        let refused = claims.create().unwrap().close().expect_err("who closes is not known");
+        assert_eq!(refused.to_string(), refused.error.to_string());
+        let source = refused.source().and_then(|source| source.downcast_ref());
+        assert_eq!(source, Some(&Errno::EIO));
+        drop(refused);
+        assert_eq!(ground.sweep().removed(), 1);
     });
 }
 
@@ -173,7 +190,7 @@ fn a_close_is_refused_when_nobody_can_be_looked_at() {
         let refused = claim.close().expect_err("somebody may be there");
         assert_eq!(refused.error.kind(), ErrorKind::InUse);
         let said = "whether a process uses it could not be found out: input/output error (EIO)";
-        assert!(refused.error.to_string().contains(said), "{}", refused.error);
+        assert!(refused.to_string().contains(said), "{refused}");
         drop(refused);
         assert_eq!(ground.sweep().removed(), 1);
     });
@@ -227,6 +244,41 @@ fn a_command_is_waited_for_after_its_claim_was_given_up() {
         claim.release().unwrap();
         hold(&script.child.id().to_string()).kill().unwrap();
         assert!(!script.child.wait().unwrap().success());
+        assert_eq!(ground.sweep().removed(), 1);
+    });
+}
+
+#[test]
+fn a_command_is_ended_with_its_group_after_its_claim_was_given_up() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let mut script = Script::start(&claim, "sleep 600 & echo $!; wait");
+        let member = hold(&script.says("the member's pid"));
+        claim.release().unwrap();
+        for _ in 0..2 {
+            let status = script.child.end().unwrap().expect("nobody else has reaped it");
+            assert_eq!(status.signal(), Some(9));
+        }
+        member.gone(soon()).unwrap();
+        assert_eq!(ground.sweep().removed(), 1);
+    });
+}
+
+#[test]
+fn a_command_that_the_program_has_reaped_by_itself_cannot_be_waited_for_and_need_not_be_ended() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let mut script = Script::start(&claim, "exit 0");
+        let pid = nix::unistd::Pid::from_raw(script.child.id().try_into().unwrap());
+        nix::sys::wait::waitpid(pid, None).unwrap();
+        let error = script.child.wait().expect_err("it is nobody's child any more");
+        assert_eq!(error.errno(), Some(Errno::ECHILD));
+        let said = format!("cannot wait for a command of {}: ", dir(&claim).display());
+        assert!(error.to_string().starts_with(&said), "{error}");
+        claim.release().unwrap();
+        assert_eq!(script.child.end().unwrap(), None);
         assert_eq!(ground.sweep().removed(), 1);
     });
 }

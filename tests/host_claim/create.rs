@@ -170,6 +170,9 @@ fn a_creator_that_cannot_tell_whether_it_has_published_leaves_nothing_for_ever()
     in_cell(|| {
         let ground = ground();
         assert_eq!(kind_of(ground.over(&unsure(true)).create()), ErrorKind::System);
+        // Without its record, which names who lives.
+        let [name] = &ground.names()[..] else { panic!("{:?}", ground.names()) };
+        assert_eq!(names_in(&ground.root().join(name)), [""; 0]);
         let report = ground.sweep();
         assert!(ground.names().is_empty(), "{:?}: {report}", ground.names());
     });

@@ -1,6 +1,7 @@
 //! Starting commands: what a command is given, what is refused, and that there is no moment at which
 //! a command may run and cannot be seen (p1 to p4).
 
+use std::fs::{self, File};
 use std::io::{PipeReader, PipeWriter};
 use std::os::unix::process::CommandExt;
 use std::process::Command as StdCommand;
@@ -58,15 +59,17 @@ fn the_output_of_a_command_is_collected_with_its_end() {
         assert_eq!(output.status.code(), Some(3));
         assert_eq!((&*output.stdout, &*output.stderr), (&b"out\n"[..], &b"error\n"[..]));
 
-        // What was set before stays: here it goes to a pipe of the test's.
+        // What was set before stays: here it comes from a file, and goes to a pipe of the test's.
+        let input = claim.path().join("input");
+        fs::write(&input, "in\n").unwrap();
         let (ours, theirs) = std::io::pipe().unwrap();
         let mut command = claim.command("sh");
-        command.args(["-c", script]).stdout(theirs);
+        command.args(["-c", script]).stdin(File::open(input).unwrap()).stdout(theirs);
         let output = collect(&mut command).unwrap();
         assert_eq!((&*output.stdout, &*output.stderr), (&b""[..], &b"error\n"[..]));
         drop(command);
         let mut ours = Reader::new(ours, "the command").unwrap();
-        assert_eq!(ours.expect_eof(soon(), "the end of its output").unwrap(), ["out"]);
+        assert_eq!(ours.expect_eof(soon(), "the end of its output").unwrap(), ["in", "out"]);
         closes(claim);
     });
 }

@@ -1,9 +1,12 @@
 //! A process that is short of descriptors keeps what it cannot ask about, and removes what it can as
 //! soon as it has a few (h8, b2).
 
+use std::error::Error as _;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 
+use mortmain::Closed;
+use mortmain::sys::Errno;
 use mortmain_harness::ground::names_in;
 use mortmain_harness::scripts::RUNS_ON;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -31,6 +34,18 @@ fn with_descriptors<T>(count: u64, work: impl FnOnce() -> T) -> T {
     let done = work();
     setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
     done
+}
+
+#[test]
+fn a_close_for_which_there_is_no_descriptor_says_so_and_can_be_tried_again() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let refused = with_descriptors(0, || claim.close()).expect_err("it has to look into it");
+        let source = refused.source().and_then(|source| source.downcast_ref());
+        assert_eq!(source, Some(&Errno::EMFILE), "{refused}");
+        assert_eq!(refused.claim.close().unwrap(), Closed::Removed);
+    });
 }
 
 #[test]

@@ -81,6 +81,21 @@ fn a_thread_that_waits_for_another_is_woken() {
     });
 }
 
+#[test]
+fn a_thread_with_a_time_limit_waits_for_its_turn() {
+    in_cell(|path| {
+        let guard = lock_at(path).lock().unwrap();
+        let (tell, told) = channel();
+        let lock = lock_at(path);
+        let waits = thread::spawn(move || tell.send(lock.lock_timeout(soon().limit()).map(drop)));
+        let early = told.recv_timeout(SHORT);
+        guard.unlock().unwrap();
+        assert_eq!(early.err(), Some(RecvTimeoutError::Timeout), "it is another thread's turn");
+        told.recv_timeout(soon().limit()).expect("it is free").unwrap();
+        waits.join().unwrap().unwrap();
+    });
+}
+
 /// A cleaner by age takes the file; the holder goes on undisturbed, and the waiter gets a lock that
 /// everybody else meets.
 #[test]
