@@ -289,6 +289,25 @@ fn what_was_moved_away_to_be_kept_is_kept() {
 }
 
 #[test]
+fn what_came_to_the_name_while_it_was_emptied_stays() {
+    in_cell(|trees| {
+        let (tag, kept) = (trees.temp.join("tag"), trees.temp.join("kept"));
+        let at = tag.clone();
+        let last =
+            |call: &Call| matches!(call, Call::Unlink { name, .. } if name.bytes() == b"user");
+        let act = move || {
+            fs::rename(&at, &kept).unwrap();
+            fs::create_dir(&at).unwrap();
+        };
+        let kernel = Intercept::once(Host, Moment::After, last, act);
+        {
+            let _ends = take(&kernel, &trees.temp, "x").unwrap();
+        }
+        assert!(tag.is_dir(), "it is another one's");
+    });
+}
+
+#[test]
 fn what_must_not_be_removed_is_told_and_left() {
     in_cell(|trees| {
         let locked = trees.temp.join("tag/files/locked");

@@ -31,6 +31,7 @@ pub(crate) struct Entry {
 /// many milliseconds each.
 const END_ROUND_MILLIS: u32 = 2;
 const END_ROUNDS: u32 = 500;
+const END_MILLIS: u32 = END_ROUNDS * END_ROUND_MILLIS;
 
 /// Entries that are tried again beside the one that a call is about.
 const WITHDRAWN_BESIDE: usize = 4;
@@ -224,8 +225,7 @@ impl<K: Kernel> Claim<K> {
                 Ok(()) | Err(Errno::ESRCH) => {}
                 Err(errno) => return Err(self.fail(operation, errno)),
             }
-            let limit = Wait::AtMost(END_ROUNDS * END_ROUND_MILLIS);
-            let reaped = self.kernel().reap(started.pid, limit);
+            let reaped = self.kernel().reap(started.pid, Wait::AtMost(END_MILLIS));
             ending = reaped.map_err(|errno| self.fail(operation, errno))?;
             if ending.is_some() {
                 self.reaped(started);

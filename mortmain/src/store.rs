@@ -193,7 +193,7 @@ impl<K: Kernel> StoreFile<K> {
         while written < content.len() {
             let count = uninterrupted(|| file.write(written as u64, &content[written..]))?;
             // CHECK(t1-whole): a call may write a part, when a disk is nearly full or a signal comes.
-            written += usize::try_from(count).unwrap_or(usize::MAX).min(content.len() - written);
+            written = written.saturating_add(usize::try_from(count).unwrap_or(usize::MAX));
         }
         // CHECK(t1-sync-content): after a power cut the name may stand for an empty file otherwise.
         uninterrupted(|| file.sync())?;

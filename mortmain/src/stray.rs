@@ -203,6 +203,11 @@ enum Met<K: Kernel> {
     Free(Probed<K>, Stat),
 }
 
+/// Whether processes of the machine may be out of sight in such a home.
+fn is_partial(home: &Home, proc: ProcView) -> bool {
+    home.pid_ns != Home::INITIAL_PID_NS || proc != ProcView::Whole
+}
+
 /// Who looks at the strays of a root.
 struct Keeper<'s, K: Kernel> {
     root: &'s Root<K>,
@@ -211,8 +216,7 @@ struct Keeper<'s, K: Kernel> {
 
 impl<K: Kernel> Keeper<'_, K> {
     fn nothing_yet(&self) -> Strays {
-        let first = self.me.home.pid_ns == Home::INITIAL_PID_NS;
-        let partial_view = !first || self.me.proc != ProcView::Whole;
+        let partial_view = is_partial(&self.me.home, self.me.proc);
         let (root, entries) = (self.root.path().clone(), Vec::new());
         Strays { root, entries, claims: 0, foreign: 0, unread: 0, partial_view }
     }
@@ -390,5 +394,19 @@ impl<K: Kernel> Adoption<'_, K> {
         // after his end.
         let renamed = root.rename(tombstone, self.name);
         renamed.err().map(|errno| here(Hindrance::Call { what: "naming back", errno }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_namespace_with_a_whole_proc_shows_every_process() {
+        let first = Home { boot: [1; 16], pid_ns: Home::INITIAL_PID_NS, time_ns: 7 };
+        let container = Home { pid_ns: 4_026_532_000, ..first };
+        assert!(!is_partial(&first, ProcView::Whole));
+        assert!(is_partial(&first, ProcView::Partial));
+        assert!(is_partial(&container, ProcView::Whole));
     }
 }

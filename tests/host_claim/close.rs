@@ -266,6 +266,22 @@ fn a_command_is_ended_with_its_group_after_its_claim_was_given_up() {
 }
 
 #[test]
+fn a_command_of_a_claim_that_was_moved_away_is_not_ended_as_if_that_had_been_given_up() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let mut script = Script::start(&claim, RUNS_ON);
+        script.says("its line");
+        let (path, away) = (dir(&claim).to_owned(), ground.root().join("away"));
+        fs::rename(&path, &away).unwrap();
+        assert_eq!(kind_of(script.child.end()), ErrorKind::LeaseLost);
+        fs::rename(&away, &path).unwrap();
+        script.child.end().unwrap().expect("it ran on");
+        closes(claim);
+    });
+}
+
+#[test]
 fn a_command_that_the_program_has_reaped_by_itself_cannot_be_waited_for_and_need_not_be_ended() {
     in_cell(|| {
         let ground = ground();

@@ -41,6 +41,29 @@ fn a_command_that_nobody_waited_for_is_not_in_the_way_once_it_has_ended() {
 }
 
 #[test]
+fn an_entry_that_could_not_be_withdrawn_goes_with_the_next_one_and_no_unreaped_one_does() {
+    in_cell(|| {
+        let ground = ground();
+        let held = Rc::new(Cell::new(false));
+        let now = Rc::clone(&held);
+        let locks = move |call: &Call| now.get() && matches!(call, Call::Lock { .. });
+        let kernel = Intercept::refusing(Host, Errno::EAGAIN, locks);
+        let mut claim = ground.over(&kernel).create().unwrap();
+        let mut start = || claim.spawn(&mut HostProgram::new("true")).unwrap();
+        let [first, second, third] = [start(), start(), start()];
+        hold(&third.pid.0.to_string()).gone(soon()).unwrap();
+        held.set(true);
+        claim.wait(&first, Wait::Forever).unwrap();
+        held.set(false);
+        claim.wait(&second, Wait::Forever).unwrap();
+        let commands = claim.path().join(b"commands").to_string();
+        assert_eq!(names_in(commands.as_ref()), ["2", "2.id"]);
+        claim.wait(&third, Wait::Forever).unwrap().expect("it was not reaped before");
+        assert_eq!(claim.close().expect("nothing uses it"), Closed::Removed);
+    });
+}
+
+#[test]
 fn an_entry_stays_while_what_the_command_left_behind_runs() {
     in_cell(|| {
         let ground = ground();

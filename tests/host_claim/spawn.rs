@@ -241,6 +241,44 @@ impl ChildKernel for Gate {
     }
 }
 
+/// A child for whose identity there is no room.
+struct Full(Errno);
+
+impl ChildKernel for Full {
+    fn new_group(&self) -> Answer<()> {
+        HostChild.new_group()
+    }
+
+    fn identity(&self) -> Answer<ChildIdentity> {
+        HostChild.identity()
+    }
+
+    fn symlink(&self, _: Handle, _: &IdName, _: &[u8]) -> Answer<()> {
+        Err(self.0)
+    }
+
+    fn keep_over_exec(&self, fd: Handle) -> Answer<()> {
+        HostChild.keep_over_exec(fd)
+    }
+}
+
+#[test]
+fn a_command_for_which_there_is_no_room_is_not_started_and_says_why() {
+    in_cell(|| {
+        let ground = ground();
+        let mut claim = ground.over(&Host).create().unwrap();
+        for (errno, kind) in [
+            (Errno::ENOSPC, ErrorKind::NoSpace),
+            (Errno::EDQUOT, ErrorKind::NoSpace),
+            (Errno::EIO, ErrorKind::NotStarted),
+        ] {
+            let mut program = HostProgram::with_child("true", Full(errno));
+            assert_eq!(kind_of(claim.spawn(&mut program)), kind);
+        }
+        assert_eq!(claim.close().expect("nothing was started"), mortmain::Closed::Removed);
+    });
+}
+
 #[test]
 fn a_child_is_seen_at_every_step_between_fork_and_exec() {
     in_cell(|| {

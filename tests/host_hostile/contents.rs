@@ -1,17 +1,22 @@
 //! What a claim may hold that must not be followed, not be opened, not be emptied, or cannot be
 //! removed (h3, h5, r5).
 
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
+use std::rc::Rc;
 
+use mortmain::protocol::SweepOptions;
+use mortmain::sys::{Call, Errno, Host};
 use mortmain::{Namespace, Outcome};
 use mortmain_harness::actor::Actor;
 use mortmain_harness::ground::{Owned, names_in, outcome, sentence};
 use mortmain_harness::guard::ChildGuard;
+use mortmain_harness::intercept::{Intercept, Moment};
 use mortmain_harness::scripts::RUNS_ON;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
@@ -194,6 +199,57 @@ fn chattr(change: &str, file: &std::path::Path) -> Result<(), String> {
     let mut chattr = ChildGuard::spawn(command).map_err(|e| e.to_string())?;
     let status = chattr.wait(soon()).map_err(|e| e.to_string())?;
     if status.success() { Ok(()) } else { Err(format!("chattr ended with {status}")) }
+}
+
+#[test]
+fn a_directory_that_cannot_be_opened_keeps_the_claim_and_is_not_taken_for_a_strangers() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.dead();
+        fs::create_dir(claim.join("files/odd")).unwrap();
+        let odd = |call: &Call| match call {
+            Call::OpenDir { name, .. } => name.bytes() == b"odd",
+            _ => false,
+        };
+        let report = |errno, dry_run| {
+            let options = SweepOptions { dry_run, ..SweepOptions::default() };
+            ground.over(&Intercept::refusing(Host, errno, odd)).sweep(&options)
+        };
+        for (errno, why) in [
+            (Errno::EIO, "input/output error (EIO)"),
+            (Errno::EACCES, "permission denied (EACCES)"),
+        ] {
+            let expected = format!("kept: opening `files/odd` failed: {why}");
+            assert_eq!(sentence(&report(errno, false), &claim), expected);
+            assert_eq!(names_in(&claim), ["commands", "files", "owner"]);
+        }
+        // To a look that may change no mode, this one says only that it is sealed.
+        assert!(matches!(outcome(&report(Errno::EIO, true), &claim), Outcome::Blocked(_)));
+        assert!(matches!(outcome(&report(Errno::EACCES, true), &claim), Outcome::WouldRemove(_)));
+    });
+}
+
+#[test]
+fn a_mode_is_given_back_to_those_that_lack_it_and_to_no_other() {
+    in_cell(|| {
+        let ground = ground();
+        for (mode, changes) in [(0o700, 0), (0o755, 0), (0o500, 1), (0o000, 1)] {
+            let claim = ground.dead();
+            let inside = claim.join("files/inside");
+            fs::create_dir(&inside).unwrap();
+            fs::set_permissions(&inside, Permissions::from_mode(mode)).unwrap();
+            let counted = Rc::new(Cell::new(0));
+            let count = Rc::clone(&counted);
+            let adversary = move |call: &Call, moment: Moment| {
+                let changes = moment == Moment::Before && matches!(call, Call::Chmod { .. });
+                count.set(count.get() + u32::from(changes));
+                None
+            };
+            let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+            let report = ground.over(&kernel).sweep(&SweepOptions::default());
+            assert_eq!((report.removed(), counted.get()), (1, changes), "{mode:o}: {report}");
+        }
+    });
 }
 
 #[test]

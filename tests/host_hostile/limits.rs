@@ -94,7 +94,7 @@ fn a_creation_without_descriptors_fails_and_leaves_nothing() {
                     let _closed = claim.close().expect("nothing uses it");
                 }
                 Err(error) => {
-                    let emfile = Some(mortmain::sys::Errno::EMFILE);
+                    let emfile = Some(Errno::EMFILE);
                     assert_eq!(error.errno(), emfile, "with {count}: {error}");
                     assert!(
                         error.to_string().ends_with("raise the limit (`ulimit -n`)"),

@@ -1,6 +1,7 @@
 //! Spawning: what the child does before it runs its program, and what becomes
 //! of it when it cannot.
 
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -9,6 +10,7 @@ use mortmain::sys::{
     IdName, Kernel, KernelExt,
 };
 use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::{close, dup, dup2_stderr};
 
 use crate::support::{Registry, ending_of, in_cell, is_root, lines_of, name, script, sleeper};
 use crate::user_hook;
@@ -91,6 +93,35 @@ fn a_lock_is_high_but_below_the_limit() {
         let _taken = nix::fcntl::fcntl(std::io::stdin(), nix::fcntl::FcntlArg::F_DUPFD(63))
             .expect("the number is free");
         assert_eq!(kept(2), "61");
+    });
+}
+
+#[test]
+fn a_lock_takes_no_standard_stream_where_every_other_number_is_in_use() {
+    in_cell(|| {
+        let lock = std::fs::File::open("/").expect("it is there");
+        let handle = Handle(lock.as_raw_fd());
+        setrlimit(Resource::RLIMIT_NOFILE, 64, 64).expect("a limit can be lowered");
+        let error = dup(std::io::stderr()).expect("it is open");
+        let full: Vec<_> = std::iter::from_fn(|| lock.try_clone().ok()).collect();
+        close(std::io::stderr().as_raw_fd()).expect("it is open");
+        let kept = HostChild.keep_over_exec(handle);
+        dup2_stderr(error).expect("its number is free");
+        assert_eq!(kept, Err(Errno::EMFILE), "{} numbers are in use", full.len());
+    });
+}
+
+#[test]
+fn an_identity_has_a_bound_and_may_come_to_it() {
+    in_cell(|| {
+        let registry = Registry::new();
+        let commands = registry.commands.dir.raw();
+        let text = [b'x'; 256];
+        let write =
+            |n, length: usize| HostChild.symlink(commands, &IdName::new(n), &text[..length]);
+        assert_eq!(write(0, 255), Ok(()));
+        assert_eq!(registry.id(0).map(|text| text.len()), Ok(255));
+        assert_eq!(write(1, 256), Err(Errno::ENAMETOOLONG));
     });
 }
 

@@ -10,8 +10,10 @@ use std::time::SystemTime;
 
 use mortmain::sys::{Call, Errno, Host};
 use mortmain::{ErrorKind, FileLock};
+use mortmain_harness::ground::is_root;
 use mortmain_harness::intercept::{Intercept, Moment};
 use mortmain_harness::part::run_together;
+use nix::mount::{MsFlags, mount, umount};
 use nix::sys::stat::Mode;
 
 use crate::support::{
@@ -94,6 +96,24 @@ fn what_is_no_file_is_refused_and_neither_opened_nor_waited_for() {
             removed.unwrap();
         }
         assert!(!path.with_file_name("elsewhere").exists(), "a link was followed");
+    });
+}
+
+#[test]
+fn a_file_that_is_mounted_in_the_locks_place_is_refused() {
+    in_cell(|path| {
+        if !is_root("nothing can be mounted") {
+            return;
+        }
+        let (at, elsewhere) = (file_of(path), path.with_file_name("elsewhere"));
+        fs::write(&at, "").unwrap();
+        fs::write(&elsewhere, "").unwrap();
+        let none = None::<&str>;
+        mount(Some(&elsewhere), &at, none, MsFlags::MS_BIND, none).unwrap();
+        let (kind, said) = error_of(lock_at(path).lock());
+        umount(&at).unwrap();
+        assert_eq!(kind, ErrorKind::Obstructed, "{said}");
+        assert!(said.contains(": a mount stands where the lock's file would be; "), "{said}");
     });
 }
 

@@ -54,6 +54,8 @@ fn killed_at_any_call_a_writer_leaves_the_old_content_or_the_new_one() {
 fn a_change_gets_what_the_one_before_it_wrote() {
     in_cell(|path| {
         let store = store_at(path);
+        assert_eq!(store.path(), path);
+        assert_eq!(format!("{store:?}"), format!("Store {{ path: {path:?}, .. }}"));
         assert_eq!(store.read().unwrap(), None);
         let written = store.update(|old| {
             assert_eq!(old, None);

@@ -51,6 +51,17 @@ fn a_sweep_begins_at_a_random_claim_and_comes_to_every_one() {
 }
 
 #[test]
+fn of_two_claims_the_second_is_begun_with_as_well() {
+    in_cell(|| {
+        let ground = ground();
+        let _dead = [ground.dead(), ground.dead()];
+        let look = protocol::SweepOptions { dry_run: true, ..protocol::SweepOptions::default() };
+        let first = |number| ground.over(&random(Ok(number))).sweep(&look).entries[0].name.clone();
+        assert_ne!(first(0), first(1));
+    });
+}
+
+#[test]
 fn a_sweep_whose_time_is_over_stops_after_the_claim_that_it_is_at_and_tells_the_rest() {
     in_cell(|| {
         // Over after the second question, while claims are judged; and after the sixth, when all

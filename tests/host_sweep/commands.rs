@@ -105,8 +105,7 @@ fn of_a_group_the_first_is_named_and_the_others_are_counted() {
         let (owned, shell, _) = orphaned(&ground, RUNS_IN_THREE);
         let group = shell.pid();
         let said = sentence(&ground.sweep(), &owned.claim);
-        assert!(said.starts_with(&format!("kept: command {group} `bash` ")), "{said}");
-        assert!(said.ends_with(&format!(" in group {group}")), "{said}");
+        assert_eq!(said, format!("kept: command {group} `bash` and 2 more run in group {group}"));
         // A leader that is a zombie, or gone, is not the group's end.
         kill(&shell);
         let sentence = sentence(&ground.sweep(), &owned.claim);

@@ -1,12 +1,16 @@
 //! Claims that lack a part or have one too many: what is progress and what is damage (l2, l3, S3).
 
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use mortmain::sys::{Errno, Kind, PathBytes};
+use mortmain::protocol::SweepOptions;
+use mortmain::sys::{Call, DirEntry, Errno, Host, Kind, Name, PathBytes, Reply};
 use mortmain::{Evidence, Outcome, Proof};
 use mortmain_harness::ground::{Ground, is_root, names_in, outcome, sentence};
+use mortmain_harness::intercept::{Intercept, Moment};
 use mortmain_harness::scripts::RUNS_ON;
 
 use crate::support::{
@@ -24,6 +28,42 @@ fn a_published_claim_without_its_registry_is_damaged() {
         let expected = "kept: damaged: the registry of commands is missing";
         assert_eq!(sentence(&report, &claim), expected);
         assert_eq!(names_in(&claim), ["files", "owner"]);
+    });
+}
+
+/// More entries than any owner has at a time, of which the listing then fails.
+fn endless(entries: u32) -> Intercept<Host> {
+    let mut names: Vec<DirEntry> = (0..entries)
+        .map(|entry| Name::new(entry.to_string().as_bytes()).expect("it is one component"))
+        .map(|name| DirEntry { name, kind: Kind::File })
+        .collect();
+    let mut registry = None;
+    let adversary = move |call: &Call, moment: Moment| match (call, moment) {
+        (Call::OpenDir { name, .. }, Moment::Before) => {
+            registry = (name.bytes() == b"commands").then_some(());
+            None
+        }
+        (Call::ReadDir { .. }, Moment::Before) if registry.is_some() => match names.is_empty() {
+            false => Some(Ok(Reply::Entries(std::mem::take(&mut names)))),
+            true => Some(Err(Errno::EIO)),
+        },
+        _ => None,
+    };
+    Intercept::new(Host, Rc::new(RefCell::new(adversary)))
+}
+
+#[test]
+fn a_registry_is_read_to_a_bound_that_no_owner_comes_to() {
+    const MOST: u32 = 1 << 20;
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.dead();
+        for (entries, evidence) in
+            [(MOST, Evidence::CommandsUnreadable(Errno::EIO)), (MOST + 1, Evidence::TooManyEntries)]
+        {
+            let report = ground.over(&endless(entries)).sweep(&SweepOptions::default());
+            assert_cannot_tell(of_commands(&report, &claim), &evidence);
+        }
     });
 }
 

@@ -627,6 +627,32 @@ fn who_is_just_becoming_another_program_is_looked_at_again() {
 }
 
 #[test]
+fn a_scan_lets_time_pass_only_for_who_is_becoming_another_program() {
+    in_cell(|| {
+        let ground = ground();
+        for (unsettled, ended, pauses) in [(true, false, 1), (false, true, 0), (false, false, 0)] {
+            let _dead = ground.dead();
+            let (counted, mut looks) = (Rc::new(Cell::new(0)), 0);
+            let count = Rc::clone(&counted);
+            let kernel = answering(move |call| match call {
+                Call::Uses { .. } => {
+                    looks += 1;
+                    let uses = Uses { unsettled, ended, ..Uses::default() };
+                    (looks == 1).then(|| Ok(Reply::Uses(Box::new(uses))))
+                }
+                Call::Pause { .. } => {
+                    count.set(count.get() + 1);
+                    None
+                }
+                _ => None,
+            });
+            let report = ground.over(&kernel).sweep(&SweepOptions::default());
+            assert_eq!((report.removed(), counted.get()), (1, pauses), "{report}");
+        }
+    });
+}
+
+#[test]
 fn what_cannot_be_read_keeps_nothing_and_is_told() {
     in_cell(|| {
         if !is_root("whatever there is can be read") {

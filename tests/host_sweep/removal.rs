@@ -21,6 +21,48 @@ fn sweep(ground: &Ground, kernel: &Intercept<Host>) -> Report {
     ground.over(kernel).sweep(&SweepOptions::default())
 }
 
+/// The real kernel, on which something comes instead of the n-th opening of a claim.
+fn at_opening(n: u32, mut instead: impl FnMut() -> Option<Errno> + 'static) -> Intercept<Host> {
+    let mut opened = 0;
+    let adversary = move |call: &Call, moment: Moment| match (call, moment) {
+        (Call::OpenDir { name, .. }, Moment::Before) if name.bytes().starts_with(b"t-") => {
+            opened += 1;
+            if opened == n { instead().map(Err) } else { None }
+        }
+        _ => None,
+    };
+    Intercept::new(Host, Rc::new(RefCell::new(adversary)))
+}
+
+#[test]
+fn a_claim_for_which_there_is_no_descriptor_beside_others_is_asked_for_after_those() {
+    in_cell(|| {
+        let ground = ground();
+        let _dead = [ground.dead(), ground.dead()];
+        let report = sweep(&ground, &at_opening(2, || Some(Errno::EMFILE)));
+        assert_eq!(report.removed(), 2, "{report}");
+        let alone = ground.dead();
+        let report = sweep(&ground, &at_opening(1, || Some(Errno::EMFILE)));
+        assert!(sentence(&report, &alone).contains("EMFILE"), "{report}");
+    });
+}
+
+#[test]
+fn of_a_claim_that_another_sweep_removed_before_it_was_opened_nothing_is_told() {
+    in_cell(|| {
+        let ground = ground();
+        let _dead = ground.dead();
+        let root = ground.root().to_owned();
+        let other = move || {
+            let [name] = &names_in(&root)[..] else { panic!("there is one") };
+            fs::rename(root.join(name), root.join("elsewhere")).unwrap();
+            None
+        };
+        let report = sweep(&ground, &at_opening(1, other));
+        assert!(report.entries.is_empty(), "{report}");
+    });
+}
+
 /// A dead claim with files and with the entries of ended commands, in both orders that a listing can
 /// have.
 fn furnished(ground: &Ground) -> PathBuf {

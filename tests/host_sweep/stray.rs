@@ -552,6 +552,53 @@ fn a_stray_that_its_owner_has_sealed_is_told_as_one_that_may_go_and_is_given_its
     });
 }
 
+/// As to anybody but root, again.
+#[test]
+fn a_stray_that_cannot_be_opened_is_sealed_only_if_it_is_ours_and_its_mode_is_the_reason() {
+    in_cell(|| {
+        if !is_root("nobody else's directory can be made") {
+            return;
+        }
+        let ground = ground();
+        let path = stray(&ground, "stray");
+        let opens = |call: &Call| match call {
+            Call::OpenDir { name, .. } => name == &exact("stray"),
+            _ => false,
+        };
+        let seen = |errno| {
+            let kernel = Intercept::refusing(Host, errno, opens);
+            ground.over(&kernel).strays(&mut |_| true).unwrap()
+        };
+        let told = only(seen(Errno::EIO)).to_string();
+        assert_eq!(told, "stray: kept: opening `.` failed: input/output error (EIO)");
+        chown(&path, Some(65_534), Some(65_534)).unwrap();
+        let strays = seen(Errno::EACCES);
+        assert_eq!((strays.entries.len(), strays.foreign), (0, 1));
+    });
+}
+
+#[test]
+fn a_stray_is_given_its_mode_back_if_it_lacks_it_and_not_otherwise() {
+    in_cell(|| {
+        let ground = ground();
+        for (mode, changes) in [(0o700, 0), (0o755, 0), (0o500, 1)] {
+            let path = stray(&ground, "stray");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let counted = Rc::new(Cell::new(0));
+            let count = Rc::clone(&counted);
+            let adversary = move |call: &Call, moment: Moment| {
+                let changes = moment == Moment::Before && matches!(call, Call::Chmod { .. });
+                count.set(count.get() + u32::from(changes));
+                None
+            };
+            let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+            let gone = only(ground.over(&kernel).adopt(&exact("stray")).unwrap());
+            assert!(matches!(gone.outcome, Outcome::Removed(_)), "{gone}");
+            assert_eq!(counted.get(), changes, "{mode:o}");
+        }
+    });
+}
+
 #[test]
 fn a_stray_that_cannot_be_renamed_or_whose_users_cannot_be_found_out_stays() {
     in_cell(|| {

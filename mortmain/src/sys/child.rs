@@ -162,6 +162,52 @@ pub fn child_part<C: ChildKernel>(kernel: &C, plan: &ChildPlan) -> Result<(), Er
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::decode_command;
+    use crate::sys::Pid;
+    use alloc::vec::Vec;
+    use core::cell::RefCell;
+
+    /// A child in other namespaces than its owner.
+    #[derive(Default)]
+    struct Elsewhere(RefCell<Vec<u8>>);
+
+    impl ChildKernel for Elsewhere {
+        fn new_group(&self) -> Result<(), Errno> {
+            Ok(())
+        }
+
+        fn identity(&self) -> Result<ChildIdentity, Errno> {
+            let process = ProcessId { pid: Pid(10), start_ticks: 7, pidfs: 0 };
+            Ok(ChildIdentity { process, pid_ns: 3, time_ns: 4, uid: 0, gid: 0 })
+        }
+
+        fn symlink(&self, _: Handle, _: &IdName, text: &[u8]) -> Result<(), Errno> {
+            self.0.borrow_mut().extend(text);
+            Ok(())
+        }
+
+        fn keep_over_exec(&self, _: Handle) -> Result<(), Errno> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_command_is_recorded_where_it_counts_its_own_number() {
+        let owner = Home { boot: [9; 16], pid_ns: 1, time_ns: 2 };
+        let plan = ChildPlan {
+            commands: Handle(3),
+            id_name: IdName::new(0),
+            lock: Handle(4),
+            home: owner,
+            uid: 0,
+            gid: 0,
+            cookie: Box::default(),
+        };
+        let child = Elsewhere::default();
+        child_part(&child, &plan).expect("nothing fails");
+        let record = decode_command(&child.0.borrow()).expect("it can be read");
+        assert_eq!(record.home, Home { pid_ns: 3, time_ns: 4, ..owner });
+    }
 
     #[test]
     fn id_names_are_decimal_and_end_in_nul() {
