@@ -31,6 +31,7 @@ use crate::session::{begin, existing};
 use crate::state::{Fate, Recorded, Settled, State, TestRecord};
 use crate::survey::{self, Finding};
 use crate::switched::Switched;
+use crate::targets::Targets;
 use crate::tree::Scratch;
 use crate::workspace::{Workspace, own_package};
 
@@ -205,7 +206,9 @@ impl<'a> Run<'a> {
             None => switched.settle(key)?,
         };
         let Some(mut settled) = settled else { return Ok(None) };
-        let built = switched.build(&mut settled)?;
+        let Builder { workspace, packages, .. } = self.builder;
+        let only = Targets::of(workspace, packages, &self.options.shared.binaries);
+        let built = switched.build(&mut settled, only.as_ref())?;
         state.settled = Some(settled);
         state.write(scratch.root())?;
         let Some(binaries) = built else { return Ok(None) };

@@ -211,7 +211,7 @@ impl Prover<'_> {
         for removal in wanted {
             let named = self.killed_by.get(&removal.check.id)?;
             all &= packages.is_empty() || packages.contains(&named.package);
-            all &= targets.add(workspace, named);
+            all &= targets.add(workspace, &named.package, &named.binary);
         }
         if options.tells_stories() {
             all &= targets.add_stories(workspace);

@@ -21,6 +21,7 @@ use crate::render::{self, Blame, Rendered};
 use crate::runtime;
 use crate::session::last_lines;
 use crate::state::Settled;
+use crate::targets::Targets;
 use crate::tree::Texts;
 
 /// How often the compiler is asked before the suspects are.
@@ -145,14 +146,18 @@ impl Switched<'_> {
         Ok(Some(compiled))
     }
 
-    /// Builds all tests, for running them. Nothing if it was interrupted.
-    pub(crate) fn build(&self, settled: &mut Settled) -> anyhow::Result<Option<TestBinaries>> {
+    /// Builds tests, these or all, for running them. Nothing if it was interrupted.
+    pub(crate) fn build(
+        &self,
+        settled: &mut Settled,
+        only: Option<&Targets>,
+    ) -> anyhow::Result<Option<TestBinaries>> {
         self.builder.tell_left_out(self.progress);
         for round in 1..=ROUNDS_MAX {
             let begun = Instant::now();
             self.progress.doing(format_args!("building the tests, round {round}"));
             let rendered = self.write(&settled.dropped)?;
-            match self.builder.build(None)? {
+            match self.builder.build(only)? {
                 Build::Done(binaries) => {
                     let seconds = begun.elapsed().as_secs_f64();
                     let count = binaries.len();

@@ -57,7 +57,9 @@ impl Prover<'_> {
         let named = self.killed_by.get(id).filter(|named| self.controlled.usual(named).is_some());
         let Some(named) = named else { return Ok(None) };
         let mut targets = Targets::default();
-        let only = targets.add(self.session.builder.workspace, named).then_some(&targets);
+        let workspace = self.session.builder.workspace;
+        let alone = targets.add(workspace, &named.package, &named.binary);
+        let only = alone.then_some(&targets);
         let verdict = self.session.without(removal, only, |binaries| {
             let Some((named, suite)) = self.common(binaries).named(id) else { return Ok(None) };
             let (runner, limit) =
