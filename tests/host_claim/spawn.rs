@@ -2,9 +2,9 @@
 //! a command may run and cannot be seen (p1 to p4).
 
 use std::fs::{self, File};
-use std::io::{PipeReader, PipeWriter};
+use std::io::{PipeReader, PipeWriter, Write};
 use std::os::unix::process::CommandExt;
-use std::process::Command as StdCommand;
+use std::process::{Command as StdCommand, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -70,6 +70,22 @@ fn the_output_of_a_command_is_collected_with_its_end() {
         drop(command);
         let mut ours = Reader::new(ours, "the command").unwrap();
         assert_eq!(ours.expect_eof(soon(), "the end of its output").unwrap(), ["in", "out"]);
+        closes(claim);
+    });
+}
+
+#[test]
+fn a_command_is_given_what_is_written_to_its_input_until_it_is_waited_for() {
+    in_cell(|| {
+        let ground = ground();
+        let claim = ground.namespace().create().unwrap();
+        let told = claim.path().join("told");
+        let mut command = claim.command("cat");
+        command.stdin(Stdio::piped()).stdout(File::create(&told).unwrap());
+        let mut child = command.spawn().unwrap();
+        child.stdin.as_mut().expect("it was asked for").write_all(b"text").unwrap();
+        assert!(child.wait().unwrap().success());
+        assert_eq!(fs::read_to_string(told).unwrap(), "text");
         closes(claim);
     });
 }

@@ -126,6 +126,12 @@ fn an_identity_has_a_bound_and_may_come_to_it() {
 }
 
 #[test]
+fn a_program_is_printed_as_its_command_line() {
+    let printed = format!("{:?}", HostProgram::new("true"));
+    assert!(printed.ends_with("\"true\""), "{printed}");
+}
+
+#[test]
 fn one_program_can_be_started_again() {
     in_cell(|| {
         let registry = Registry::new();

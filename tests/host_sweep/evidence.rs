@@ -627,6 +627,21 @@ fn who_is_just_becoming_another_program_is_looked_at_again() {
 }
 
 #[test]
+fn a_program_without_an_environment_is_not_waited_for() {
+    in_cell(|| {
+        let ground = ground();
+        let _dead = ground.dead();
+        let mut bare = waits();
+        bare.env_clear();
+        let _bare = start(bare);
+        let pauses = |call: &Call| matches!(call, Call::Pause { .. });
+        let root = ground.over(&Intercept::refusing(Host, Errno::EIO, pauses));
+        let report = root.sweep(&SweepOptions::default());
+        assert_eq!((report.removed(), report.unread), (1, 0), "{report}");
+    });
+}
+
+#[test]
 fn a_scan_lets_time_pass_only_for_who_is_becoming_another_program() {
     in_cell(|| {
         let ground = ground();

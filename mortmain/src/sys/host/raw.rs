@@ -78,3 +78,18 @@ where
     // thread-local with a destructor is touched. Neither stdin, stdout or stderr is used.
     unsafe { command.pre_exec(hook) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::IntoRawFd;
+
+    #[test]
+    fn every_number_but_a_negative_one_may_be_a_descriptors() {
+        assert!(borrow(Handle(0)).is_ok());
+        assert_eq!(borrow(Handle(-1)).err(), Some(Errno::EBADF));
+        // Given back at once: it is not closed.
+        assert_eq!(take_over(Handle(0)).map(IntoRawFd::into_raw_fd), Ok(0));
+        assert_eq!(take_over(Handle(-1)).err(), Some(Errno::EBADF));
+    }
+}

@@ -475,7 +475,11 @@ fn of_kernel(task: BorrowedFd<'_>) -> bool {
 /// it has memory, and no place for an environment in it.
 fn is_becoming_another(task: BorrowedFd<'_>) -> bool {
     let mut buffer = [0u8; STAT_LINE_BYTES];
-    let line = head(task, c"stat", &mut buffer).unwrap_or_default();
+    head(task, c"stat", &mut buffer).is_ok_and(is_not_set_up)
+}
+
+/// The same by its `stat`.
+fn is_not_set_up(line: &[u8]) -> bool {
     let Some(name_ends) = line.iter().rposition(|byte| *byte == b')') else { return false };
     // Fields 23 and 51 of proc_pid_stat(5): the size of its memory, and the end of its environment.
     let mut fields = line[name_ends..].split(|byte| *byte == b' ').skip(23 - 2);
@@ -497,3 +501,6 @@ fn users(task: BorrowedFd<'_>) -> Answer<Vec<u32>> {
     let uids = lines.find_map(|line| line.strip_prefix(b"Uid:")).unwrap_or_default();
     Ok(uids.split(u8::is_ascii_whitespace).filter_map(number).collect())
 }
+
+#[cfg(test)]
+mod tests;
