@@ -20,3 +20,5 @@ mod mounts;
 mod parts;
 #[path = "host_hostile/users.rs"]
 mod users;
+#[path = "host_hostile/walk.rs"]
+mod walk;
