@@ -37,10 +37,10 @@ const HUNG_MAX: usize = 2;
 const SPARE: Duration = Duration::from_secs(10);
 
 /// A test that is to fail may wait so many times as long as it takes to pass …
-const PATIENCE_FACTOR: u32 = 10;
+const PATIENCE_FACTOR: u32 = 5;
 
 /// … but that long at least.
-const PATIENCE_MIN: Duration = Duration::from_secs(4);
+const PATIENCE_MIN: Duration = Duration::from_secs(2);
 
 /// A test that notices a removal, or another change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -74,6 +74,7 @@ fn the_output_of_a_command_is_collected_with_its_end() {
     });
 }
 
+// PIPE(input-of-a-claim): that it comes to the command is what is tested. That ends with the cell.
 #[test]
 fn a_command_is_given_what_is_written_to_its_input_until_it_is_waited_for() {
     in_cell(|| {
