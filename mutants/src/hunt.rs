@@ -3,7 +3,7 @@
 //! First come those that noticed another mutant of the same function, then the quickest.
 //!
 //! Invariants:
-//! * A test that fails passes with nothing changed, or it has noticed nothing.
+//! * A test that fails passes with nothing changed, and fails again, or it has noticed nothing.
 //! * A test that does not end has to end with nothing changed, within the same limit, before that
 //!   is believed.
 
@@ -46,7 +46,7 @@ pub(crate) struct Rules {
     pub(crate) matrix: bool,
     /// Tests that usually take longer are left out.
     pub(crate) quick: Option<Duration>,
-    /// A test that does not end is not enough, and one that fails has to fail again.
+    /// A test that does not end is not enough.
     pub(crate) strict: bool,
 }
 
@@ -226,7 +226,7 @@ impl<'a> Hunter<'a> {
     }
 
     /// A test failed: it has to pass with nothing changed, which is seen once, or again where it may
-    /// have waited too little, and under strict rules to fail again.
+    /// have waited too little, and to fail again.
     fn control_failure(
         &mut self,
         index: usize,
@@ -245,14 +245,11 @@ impl<'a> Hunter<'a> {
                 Alone::Failed(..) => return Ok(Said::Unsteady),
             }
         }
-        if self.rules.strict {
-            match self.run(index, Mode::Active(number), limit)?.0 {
-                Alone::Failed(..) => {}
-                Alone::Interrupted => return Ok(Said::Interrupted),
-                Alone::Passed(_) | Alone::TimedOut => return Ok(Said::Unsteady),
-            }
-        }
-        Ok(Said::Failed(Box::new(killer)))
+        Ok(match self.run(index, Mode::Active(number), limit)?.0 {
+            Alone::Failed(..) => Said::Failed(Box::new(killer)),
+            Alone::Interrupted => Said::Interrupted,
+            Alone::Passed(_) | Alone::TimedOut => Said::Unsteady,
+        })
     }
 
     fn is_controlled(&self, index: usize) -> bool {

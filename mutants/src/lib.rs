@@ -24,7 +24,7 @@
 //! * Nothing outlives the command, however it ends.
 //! * A check counts as proved, and a rule of a story as shown, only if a test fails twice with the
 //!   removal and passed without it. A time-out and a build that fails prove nothing. A mutant of an
-//!   operator is noticed already by one failure, or by a test that does not end because of it.
+//!   operator is noticed as well by a test that does not end because of it.
 //! * Nothing is added to the product's sources or manifests, and stable Rust is enough.
 //!
 //! What it deliberately does not do: it runs no examples of the documentation, it neither changes
