@@ -114,6 +114,13 @@ mod tests {
     use alloc::format;
 
     #[test]
+    fn names_and_paths_are_told_in_quotes() {
+        let name = Name::new(b"a").expect("it is one component");
+        assert_eq!(format!("{name:?}"), "`a`");
+        assert_eq!(format!("{:?}", PathBytes::from(&b"/a"[..])), "`/a`");
+    }
+
+    #[test]
     fn a_name_is_one_component() {
         for bad in [&b""[..], b".", b"..", b"a/b", b"a\0", &[b'a'; 256]] {
             assert_eq!(Name::new(bad), None);
