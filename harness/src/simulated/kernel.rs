@@ -14,9 +14,9 @@ use mortmain::sys::{
 use mortmain_subjects::{Beyond, System};
 
 use crate::raw::coroutine::ask;
-use crate::world::Fingerprint;
 use crate::world::ids::{ClaimId, ProgramId};
 use crate::world::request::{ChildCall, Command, Request, Response};
+use crate::world::{Fingerprint, Special};
 
 /// What a call answers that a panicking process makes while it unwinds. It is
 /// not done: the process ends at once, and the panic is a finding.
@@ -72,6 +72,14 @@ impl WorldKernel {
     /// Those of opening it.
     pub fn work_in(&self, path: &PathBytes) -> Answer<()> {
         answer!(Request::WorkIn { path: path.clone() }, Done)
+    }
+
+    /// Makes a FIFO, a socket or a device.
+    ///
+    /// # Errors
+    /// `EEXIST`, and those of the directory.
+    pub fn make_special(&self, dir: Handle, name: &Name, special: Special) -> Answer<()> {
+        answer!(Request::MakeSpecial { dir, name: name.clone(), special }, Done)
     }
 
     /// Writes a new file into what this process uses of its claim.

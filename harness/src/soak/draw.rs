@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::cast::{Cast, Command, Server, TREASURE};
 use crate::lots::Lots;
-use crate::scenario::host::present::{self, Present, State};
+use crate::scenario::host::present::{self, MOUNT_POINT, Present, State};
 
 /// More calls than each operation makes, but for sweeps of much.
 const CALLS: [(Operation, usize); 4] = [
@@ -135,8 +135,8 @@ pub(super) struct Drawing<'c> {
     /// Servers of which there may be copies. When one is killed at a call, nobody hears that: the copies
     /// have its output open.
     forked: BTreeSet<String>,
-    /// Claims with a place to mount something on, and whether something is.
-    mounts: BTreeMap<String, bool>,
+    /// Those in whose claims something is mounted.
+    mounted: BTreeSet<String>,
     /// How many things were planted.
     planted: usize,
 }
@@ -150,7 +150,7 @@ impl<'c> Drawing<'c> {
             signalled: BTreeSet::new(),
             lost: BTreeSet::new(),
             forked: BTreeSet::new(),
-            mounts: BTreeMap::new(),
+            mounted: BTreeSet::new(),
             planted: 0,
         }
     }
@@ -242,7 +242,7 @@ impl<'c> Drawing<'c> {
         let stopped = |server: &present::Server| server.state == State::Stopped;
         let at_work = present.servers.get(name).is_some_and(stopped);
         if self.cast.mounts && !server.plain_user && !at_work && present.claims.contains(name) {
-            let mounted = self.mounts.get(name) == Some(&true);
+            let mounted = self.mounted.contains(name);
             cans.push(if mounted { Can::Unmount } else { Can::Mount });
         }
         let Some(now) = present.servers.get(name) else { return cans };
@@ -319,10 +319,10 @@ impl<'c> Drawing<'c> {
             }
             Can::Sweep => self.sweep(present),
             Can::Plant => self.plant(present),
-            Can::Mount => self.mount(who),
+            Can::Mount => self.mount(who, present),
             Can::Unmount => {
-                self.mounts.insert(own, false);
-                Drawn::new("unmount", format!("unmount = \"{who}/files/mounted\""))
+                self.mounted.remove(who);
+                Drawn::new("unmount", format!("unmount = \"{who}/{MOUNT_POINT}\""))
             }
         }
     }
@@ -357,7 +357,7 @@ impl<'c> Drawing<'c> {
     fn close(&mut self, who: &str, present: &Present) -> Drawn {
         let drawn = Drawn::new("close", format!("close = {who:?}"));
         let in_use = self.commands_of(who, present).next().is_some();
-        if in_use || self.mounts.get(who) == Some(&true) {
+        if in_use || self.mounted.contains(who) {
             return drawn.line("fails = \"InUse\"");
         }
         self.perhaps_disturbed(drawn, Operation::Close, who, true)
@@ -468,14 +468,13 @@ impl<'c> Drawing<'c> {
         Drawn::new("plant", format!("plant = {what:?}")).line(&format!("at = {place:?}"))
     }
 
-    fn mount(&mut self, who: &str) -> Drawn {
-        let at = format!("at = \"{who}/files/mounted\"");
-        if self.mounts.contains_key(who) {
-            self.mounts.insert(who.into(), true);
-            return Drawn::new("mount", format!("mount = \"{TREASURE}/deep\"")).line(&at);
+    fn mount(&mut self, who: &str, present: &Present) -> Drawn {
+        let at = format!("at = \"{who}/{MOUNT_POINT}\"");
+        if !present.mount_points.contains(who) {
+            return Drawn::new("plant", "plant = \"directory\"".into()).line(&at);
         }
-        self.mounts.insert(who.into(), false);
-        Drawn::new("plant", "plant = \"directory\"".into()).line(&at)
+        self.mounted.insert(who.into());
+        Drawn::new("mount", format!("mount = \"{TREASURE}/deep\"")).line(&at)
     }
 
     fn server(&self, name: &str) -> &'c Server {
@@ -501,6 +500,10 @@ mod tests {
                 let server = present::Server { state: State::Listens, uses: true };
                 present.servers.insert(who.clone(), server);
                 present.claims.insert(who);
+            }
+            "plant" if text.contains(MOUNT_POINT) => {
+                let (claim, _) = words[6].trim_matches('"').split_once('/').expect("it is a place");
+                present.mount_points.insert(claim.into());
             }
             "spawn" => drop(present.commands.insert(who, text.contains("hold-before"))),
             "kill" | "exit" | "kill-tree" => {

@@ -8,7 +8,7 @@
 //! What has happened is the text of a story file: it tells the same again, without a seed.
 //!
 //! * [`tell`] draws a story and tells it; [`runner`] lets it do so in a cell;
-//! * [`shrink`] leaves out of a story that fails whatever it does not need for that.
+//! * [`shrink()`] leaves out of a story that fails whatever it does not need for that.
 //!
 //! Invariant: a seed and a number draw the same as long as the kernel gives the same answers. Sweeps that
 //! run at once may share their work otherwise; the text has what happened.

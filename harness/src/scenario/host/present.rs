@@ -6,6 +6,9 @@ use std::io;
 use super::stage::{Doing, Serving, Stage};
 use crate::processes::process;
 
+/// Where in a claim something can be mounted.
+pub(crate) const MOUNT_POINT: &str = "files/mounted";
+
 /// Who is there now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Present {
@@ -19,6 +22,8 @@ pub(crate) struct Present {
     pub(crate) copied: BTreeSet<String>,
     /// The servers whose claims are at their places, under their own names.
     pub(crate) claims: BTreeSet<String>,
+    /// Those of them in whose claims there is a directory for a mount.
+    pub(crate) mount_points: BTreeSet<String>,
 }
 
 /// A server now.
@@ -65,8 +70,12 @@ impl Stage<'_> {
             }
         }
         let whole = |name: &str, claim| self.check_whole(name, claim).is_ok();
-        let claims = self.claims.iter().filter(|(name, claim)| whole(name, claim));
-        present.claims = claims.map(|(name, _)| name.clone()).collect();
+        for (name, claim) in self.claims.iter().filter(|(name, claim)| whole(name, claim)) {
+            present.claims.insert(name.clone());
+            if self.path_of(claim).is_some_and(|path| path.join(MOUNT_POINT).is_dir()) {
+                present.mount_points.insert(name.clone());
+            }
+        }
         Ok(present)
     }
 }

@@ -8,8 +8,8 @@ use super::stage::{Stage, file, path, refused};
 use crate::forge::Record;
 use crate::scenario::story::{Base, Forged, Place, Planted};
 use crate::scenario::telling::{Failure, Outcome, WITNESS};
-use crate::world::World;
 use crate::world::hand::Thing;
+use crate::world::{Special, World};
 
 /// What somebody writes into a file.
 const WORDS: &[u8] = b"somebody wrote this\n";
@@ -70,11 +70,12 @@ impl Stage<'_> {
             Planted::LinkToPrecious => Thing::Link(outside.0.into()),
             Planted::LinkToFile => Thing::Link(outside.join(b"file").0.into()),
             Planted::LinkToZero => Thing::Link(b"/dev/zero".as_slice().into()),
-            Planted::Fifo
-            | Planted::FifoWithWriter
-            | Planted::Socket
-            | Planted::SparseGiant
-            | Planted::Device => unreachable!("the world has no {what:?}"),
+            Planted::Fifo => Thing::Special(Special::Fifo),
+            Planted::Socket => Thing::Special(Special::Socket),
+            Planted::Device => Thing::Special(Special::Device),
+            Planted::FifoWithWriter | Planted::SparseGiant => {
+                unreachable!("the world has no {what:?}")
+            }
         };
         let mut dir = world.put(&at, thing).map_err(refused)?;
         if what == Planted::FullDirectory {

@@ -23,12 +23,8 @@ pub enum Feature {
     PidNamespaces,
     /// Programs that may be run and not read.
     UnreadablePrograms,
-    /// FIFOs.
-    Fifos,
-    /// Sockets with a name.
-    Sockets,
-    /// Devices.
-    Devices,
+    /// Somebody at the other end of a FIFO.
+    FifoWriters,
     /// Files without blocks.
     SparseFiles,
     /// Flags of files.
@@ -44,16 +40,14 @@ pub enum Feature {
 }
 
 /// What the world has not. A line less is a limit less.
-const LACKS: [(Feature, &str); 15] = [
+const LACKS: [(Feature, &str); 13] = [
     (Feature::Users, "other users"),
     (Feature::Permissions, "permissions"),
     (Feature::Disks, "other file systems"),
     (Feature::Mounts, "mounts"),
     (Feature::PidNamespaces, "other pid namespaces"),
     (Feature::UnreadablePrograms, "programs that cannot be read"),
-    (Feature::Fifos, "FIFOs"),
-    (Feature::Sockets, "sockets"),
-    (Feature::Devices, "devices"),
+    (Feature::FifoWriters, "writers at a FIFO"),
     (Feature::SparseFiles, "sparse files"),
     (Feature::FileFlags, "flags of files"),
     (Feature::PassedSockets, "passed sockets"),
@@ -250,11 +244,12 @@ fn of_planted(what: Planted) -> Option<Feature> {
         | Planted::DanglingLink
         | Planted::LinkToPrecious
         | Planted::LinkToFile
-        | Planted::LinkToZero => None,
-        Planted::Fifo | Planted::FifoWithWriter => Some(Feature::Fifos),
-        Planted::Socket => Some(Feature::Sockets),
+        | Planted::LinkToZero
+        | Planted::Fifo
+        | Planted::Socket
+        | Planted::Device => None,
+        Planted::FifoWithWriter => Some(Feature::FifoWriters),
         Planted::SparseGiant => Some(Feature::SparseFiles),
-        Planted::Device => Some(Feature::Devices),
     }
 }
 

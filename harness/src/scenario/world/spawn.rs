@@ -193,7 +193,8 @@ impl Stage<'_> {
             Deed::Empty => program::Deed::Empty,
             Deed::Plant(Planted::Directory) => program::Deed::Directory,
             Deed::Plant(Planted::DanglingLink) => program::Deed::DanglingLink,
-            // The reader lets no command plant anything else but a FIFO.
+            Deed::Plant(Planted::Fifo) => program::Deed::Fifo,
+            // The reader lets no command plant anything else.
             Deed::Plant(_) => program::Deed::File,
         };
         self.machine.tell(pid, &program::line(&Commanded::Do(deed, path.0)))?;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::server::write;
 use super::{COMMAND, next, parts};
 use crate::simulated::WorldKernel;
+use crate::world::Special;
 
 /// The number of the descriptor of its entry's lock.
 const LOCK: Handle = Handle(255);
@@ -61,6 +62,8 @@ pub(in crate::scenario::world) enum Deed {
     Directory,
     /// It makes a link to nowhere there.
     DanglingLink,
+    /// It makes a FIFO there.
+    Fifo,
 }
 
 /// Does what it is told until it is told to exit. It says whether that went well.
@@ -133,6 +136,7 @@ fn does(kernel: &WorldKernel, deed: Deed, path: &[u8]) -> Answer<()> {
         Deed::File => dir.create_file(&name)?.write(0, b"somebody wrote this\n").map(drop),
         Deed::Directory => dir.mkdir(&name),
         Deed::DanglingLink => dir.symlink(&name, b"nowhere"),
+        Deed::Fifo => kernel.make_special(dir.raw(), &name, Special::Fifo),
     }
 }
 
