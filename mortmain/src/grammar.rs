@@ -187,7 +187,12 @@ impl fmt::Display for Prefix {
 /// Whether a name is one that the protocol gives, of whatever prefix: a claim's,
 /// a staging's, a tombstone's or an unclaimed directory's.
 pub(crate) fn is_given(name: &Name) -> bool {
-    fn read(bytes: &[u8]) -> Option<()> {
+    random_of(name).is_some()
+}
+
+/// What all the names of a claim have in common, or of an unclaimed directory, if this is one of them.
+pub(crate) fn random_of(name: &Name) -> Option<Random> {
+    fn read(bytes: &[u8]) -> Option<Random> {
         let (separators, rest) = match bytes.strip_prefix(b".") {
             None => (&b"-~"[..], bytes),
             Some(rest) => {
@@ -201,15 +206,15 @@ pub(crate) fn is_given(name: &Name) -> bool {
             }
         };
         let (before, random) = split_random(rest)?;
-        Random::parse(random)?;
+        let random = Random::parse(random)?;
         let (separator, prefix) = before.split_last()?;
         Prefix::new(str::from_utf8(prefix).ok()?)?;
-        separators.contains(separator).then_some(())
+        separators.contains(separator).then_some(random)
     }
     fn split_random(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         bytes.split_at_checked(bytes.len().checked_sub(Random::BYTES)?)
     }
-    read(name.bytes()).is_some()
+    read(name.bytes())
 }
 
 /// Where a claim stands in its life, by its name.

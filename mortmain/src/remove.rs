@@ -10,13 +10,17 @@ use alloc::vec::Vec;
 
 use crate::claim::{COMMANDS, OWNER, RELEASED};
 use crate::evidence::{Hindrance, Obstacle};
-use crate::grammar::{Place, Random, is_given};
+use crate::grammar::{Place, Random, is_given, random_of};
+use crate::life;
 use crate::probe::{self, CONDEMNED_MODE};
 use crate::record::decode_owner;
 use crate::root::{Root, open_own, still_named};
 use crate::sys::{Answer, Errno, Fd, Handle, Identity, Kernel, Name, PathBytes, Stat};
 use crate::verdict::Proof;
 use crate::walk::{Again, Enter, Visitor, Walk};
+
+/// Claims inside that are asked after at once: each process is told all of them.
+const INSIDE_MAX: usize = 4096;
 
 /// A claim whose verdict is to remove it, under a lease that we hold.
 #[derive(Debug)]
@@ -258,7 +262,8 @@ pub(crate) fn look_at_stray<K: Kernel>(
         Ok(false) => {}
         Err(unclear) => return Some(here(unclear)),
     }
-    Walk::run(dir, &[], &mut Look { me, top: None, unseal }).stopped_by
+    let mut look = Look { me, top: None, unseal, inside: Vec::new() };
+    Walk::run(dir, &[], &mut look).stopped_by
 }
 
 /// Empties a directory whose lock we hold, by the rules of a removal. Answers what
@@ -272,8 +277,29 @@ pub(crate) fn wipe<K: Kernel>(dir: &Fd<K>, me: &Identity) -> Result<(), Obstacle
 
 /// Looks for what forbids that a directory is emptied, without touching anything.
 fn look<K: Kernel>(dir: &Fd<K>, me: &Identity, unseal: bool) -> Option<Obstacle> {
-    let mut look = Look { me, top: Some(dir.raw()), unseal };
-    Walk::run(dir, &[], &mut look).stopped_by
+    let mut look = Look { me, top: Some(dir.raw()), unseal, inside: Vec::new() };
+    let stopped_by = Walk::run(dir, &[], &mut look).stopped_by;
+    stopped_by.or_else(|| used_inside(dir.kernel(), me, &look.inside))
+}
+
+/// Asks who is seen to use the claims inside, by whatever names they have (l4).
+fn used_inside<K: Kernel>(
+    kernel: &K,
+    me: &Identity,
+    inside: &[(Name, Random)],
+) -> Option<Obstacle> {
+    let claims: Vec<(&Name, Random)> =
+        inside.iter().map(|(name, random)| (name, *random)).collect();
+    for claims in claims.chunks(INSIDE_MAX) {
+        let scan = life::scan(kernel, me, claims, None);
+        let used = scan.findings.iter().zip(claims).find(|(one, _)| one.proof != Proof::Gone);
+        // CHECK(h5-life-inside): a command of a nested claim may have closed what its registry
+        // knows, work elsewhere, and carry that claim's cookie alone.
+        if let Some((_, (name, _))) = used {
+            return Some(Obstacle { path: PathBytes::from(name.bytes()), what: Hindrance::InUse });
+        }
+    }
+    None
 }
 
 /// Removes everything in a directory but what `skip` names; answers what stayed.
@@ -359,6 +385,8 @@ struct Look<'s> {
     /// stray, of which nothing was.
     top: Option<Handle>,
     unseal: bool,
+    /// What is called as a claim is, inside.
+    inside: Vec<(Name, Random)>,
 }
 
 impl<K: Kernel> Visitor<K> for Look<'_> {
@@ -382,6 +410,7 @@ impl<K: Kernel> Visitor<K> for Look<'_> {
         if parent.raw() != top {
             no_command_runs(self.me, parent, name, dir)?;
         }
+        self.inside.extend(random_of(name).map(|random| (name.clone(), random)));
         Ok(Enter::Visit)
     }
 

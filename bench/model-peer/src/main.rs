@@ -3,7 +3,7 @@
 //! usage: mortmain-model-peer [THREADS [NAME]]
 //!
 //! NAME is a part of the name of bounds that `mortmain-lab model --list` has; without it the
-//! bounds are the ones below, of sixteen million states: some minutes, and more than a
+//! bounds are the ones below, of twenty-two million states: some minutes, and more than a
 //! gigabyte.
 
 use std::error::Error;
@@ -17,7 +17,7 @@ use mortmain_model::setting::Setting;
 use mortmain_model_peer::{Said, ours, peer};
 use nix::time::{ClockId, clock_gettime};
 
-/// Sixteen million states.
+/// Twenty-two million states.
 fn large() -> Setting {
     Setting { owners: 2, sweeps: 2, kills: 3, closes: true, ..Setting::default() }
 }
