@@ -7,7 +7,8 @@
 //!
 //! What is told on the host has to agree with what the world tells of it, sweep by sweep and claim by claim.
 //!
-//! A case whose needs are not met is ignored by the runner; `mortmain-lab scenario` says why.
+//! A case whose needs the machine does not meet is ignored by the runner, and a story that the simulated kernel
+//! cannot tell has no case there; `mortmain-lab scenario` says why.
 
 use std::path::Path;
 
@@ -41,7 +42,9 @@ fn main() {
         let missing = needs.into_iter().any(|need| need.missing().is_some());
         let untold = story.is_ok_and(|story| Tellable::of(story).cases.is_empty());
         trials.extend(told_by("host", &loaded, missing, on_host));
-        trials.extend(told_by("world", &loaded, untold, in_world));
+        if !untold {
+            trials.extend(told_by("world", &loaded, false, in_world));
+        }
     }
     libtest_mimic::run(&arguments, trials).exit();
 }
