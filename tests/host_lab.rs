@@ -130,7 +130,7 @@ fn wrong_usage_ends_with_2() {
         &["explore", "--without", "l9"],
         &["explore", "--subject", "l9"],
         &["explore", "--subject", "pid", "--without", "l3"],
-        &["explore", "--property", "S2"],
+        &["explore", "--property", "S9"],
         &["compare", "l9"],
         &["explore", "--seed", "7"],
         &["explore", "--engine", "luck"],
