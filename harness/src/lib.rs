@@ -50,6 +50,7 @@ mod handles;
 pub mod intercept;
 pub mod judge;
 mod lots;
+mod mounts;
 pub mod part;
 pub mod processes;
 mod raw;

@@ -20,7 +20,6 @@ use mortmain::sys::{
     Call, ChildKernel as _, Handle, Host, HostChild, Kernel as _, PathBytes, Pid, Reply, Wait,
 };
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
-use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{getpid, set_child_subreaper};
 
 use super::operation::Operation;
@@ -28,6 +27,7 @@ use super::outcome::{Known, NOBODY, Outcome, Run, observe};
 use super::process::{Order, SOCKETS, serve};
 use super::program::{Orphans, PROCESSES_MAX, Program, Step};
 use crate::descriptors;
+use crate::mounts::unmount_below;
 use crate::raw::fork::fork;
 use crate::reader::Reader;
 use crate::scratch::scratch_root;
@@ -296,28 +296,6 @@ fn reap(pid: i32) {
     let wait = Call::Wait { pid: Pid(pid), wait: Wait::AtMost(0), reap: true };
     // Others' children, and those that were reaped, are none of ours.
     let _ending = Host.call(wait);
-}
-
-/// Unmounts all that is mounted below a directory: again and again the last one that its path leads to,
-/// with all that is mounted in it, since a mount can lie below another one.
-fn unmount_below(dir: &Path) -> io::Result<()> {
-    let below = [dir.as_os_str().as_bytes(), b"/"].concat();
-    loop {
-        let mounts = std::fs::read("/proc/self/mountinfo")?;
-        // No name of a program has anything in it that would be escaped.
-        let points = mounts
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
-            .filter(|point| point.starts_with(&below));
-        let mut last = Ok(());
-        let done = points.rev().any(|point| {
-            last = unmount(point, UnmountFlags::DETACH);
-            last.is_ok()
-        });
-        if !done {
-            return Ok(last?);
-        }
-    }
 }
 
 /// Removes a directory that nobody changes any more.

@@ -53,6 +53,46 @@ pub struct Story {
 }
 
 impl Story {
+    /// A server, as it is described.
+    ///
+    /// # Panics
+    /// If none has this name.
+    #[must_use]
+    pub fn server(&self, name: &str) -> &Server {
+        match self.actors.get(name) {
+            Some(Actor::Server(server)) => server,
+            _ => panic!("`{name}` is no server"),
+        }
+    }
+
+    /// A command, as it is described.
+    ///
+    /// # Panics
+    /// If none has this name.
+    #[must_use]
+    pub fn command(&self, name: &str) -> &Command {
+        match self.actors.get(name) {
+            Some(Actor::Command(command)) => command,
+            _ => panic!("`{name}` is no command"),
+        }
+    }
+
+    /// Who sweeps, as it is described; a server sweeps as any program does.
+    ///
+    /// # Panics
+    /// If it is neither a sweeper nor a server.
+    #[must_use]
+    pub fn sweeper(&self, name: &str) -> Sweeper {
+        match self.actors.get(name) {
+            Some(Actor::Sweeper(sweeper)) => sweeper.clone(),
+            _ => {
+                let server = self.server(name);
+                let (plain_user, prefix) = (server.plain_user, server.prefix.clone());
+                Sweeper { plain_user, prefix, ..Sweeper::default() }
+            }
+        }
+    }
+
     /// Whether it shows a known escape: a command that loses its claim.
     #[must_use]
     pub fn shows_an_escape(&self) -> bool {

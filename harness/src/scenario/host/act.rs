@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use super::files;
 use super::plant;
-use super::stage::{Doing, Stage};
+use super::stage::Stage;
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::actor::wire::{Disturbance, Done, Order, What};
@@ -18,19 +18,11 @@ use crate::processes::process;
 use crate::reader::ReadErrorKind;
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Action, Base, Deed, Disturbed, Place, Planted};
-use crate::scenario::telling::WITNESS;
+use crate::scenario::telling::{Doing, Ordered, WITNESS, each, not_running};
 use crate::wait::{Deadline, Watch};
 
 /// Longer than anything takes on a loaded machine.
 const PATIENCE_SECS: u64 = 20;
-
-/// What an order came to that could be disturbed.
-pub(super) enum Ordered {
-    Done(Done),
-    Failed { kind: String, message: String },
-    Stopped,
-    Killed,
-}
 
 impl Stage<'_> {
     /// Lets something happen.
@@ -162,15 +154,8 @@ impl Stage<'_> {
             return self.let_go(who);
         }
         let stopped = self.servers.get_mut(who).and_then(|serving| serving.stopped.take());
-        if let Some(Doing::Waiting) = stopped {
-            let title = format!("`{who}` waits for a lock, and is not stopped");
-            return Err(Failure::new("not-stopped", title));
-        }
-        if let Some(Doing::Held(command)) = stopped {
-            let title = format!("`{who}` waits for `{command}`, which has to go on before it");
-            return Err(Failure::new("held", title));
-        }
         if let Some(doing) = stopped {
+            doing.check_stopped(who)?;
             let serving = self.serving(who)?;
             serving.process.go_on();
             let ordered = hears(&mut serving.process, "what was stopped to be done")?;
@@ -184,7 +169,7 @@ impl Stage<'_> {
                     self.note_sweep(swept);
                     Ok(())
                 }
-                other => Err(unexpected(&other)),
+                other => Err(other.unexpected()),
             };
         }
         self.signal(who, Signal::CONT, 'T')
@@ -207,7 +192,7 @@ impl Stage<'_> {
             (Doing::Spawning(command), Ordered::Done(Done::Spawned { .. })) => {
                 self.spawned(command)
             }
-            (_, other) => Err(unexpected(&other)),
+            (_, other) => Err(other.unexpected()),
         }
     }
 
@@ -241,7 +226,7 @@ impl Stage<'_> {
         serving.process.order(order.clone());
         match hears(&mut serving.process, "an answer")? {
             Ordered::Done(done) if good(&done) => Ok(done),
-            other => Err(unexpected(&other).note(format!("it was asked to {order:?}"))),
+            other => Err(other.unexpected().note(format!("it was asked to {order:?}"))),
         }
     }
 
@@ -281,17 +266,9 @@ pub(super) fn hears(process: &mut Process, what: &str) -> Outcome<Ordered> {
     }
 }
 
-fn each(names: &[String], mut act: impl FnMut(&str) -> Outcome<()>) -> Outcome<()> {
-    names.iter().try_for_each(|name| act(name))
-}
-
 pub(super) fn gone(watch: &Watch) -> Outcome<()> {
     let gone = watch.gone(Deadline::secs(PATIENCE_SECS));
     gone.map_err(|error| Failure::new("waited", error.to_string()))
-}
-
-pub(super) fn not_running(who: &str) -> Failure {
-    Failure::new("not-running", format!("`{who}` does not run"))
 }
 
 /// What a command is told for it.
@@ -305,14 +282,4 @@ fn word(does: Deed) -> &'static str {
         // The reader lets no command plant anything else.
         Deed::Plant(_) => "file",
     }
-}
-
-pub(super) fn unexpected(ordered: &Ordered) -> Failure {
-    let title = match ordered {
-        Ordered::Done(done) => format!("it said `{done}`"),
-        Ordered::Failed { kind, message } => format!("it failed: {kind}: {message}"),
-        Ordered::Stopped => "it stopped".into(),
-        Ordered::Killed => "it was killed".into(),
-    };
-    Failure::new("actor", title)
 }

@@ -10,7 +10,7 @@ use super::plant;
 use super::stage::Stage;
 use super::truth::inode;
 use crate::forge::Record;
-use crate::scenario::story::{Actor, Base, Forged, Place, Sweeper};
+use crate::scenario::story::{Base, Forged, Place, Sweeper};
 use crate::scenario::telling::PREFIX;
 
 impl Stage<'_> {
@@ -79,21 +79,9 @@ impl Stage<'_> {
         self.resolve(place).is_ok_and(|path| path.symlink_metadata().is_ok())
     }
 
-    /// Who sweeps, as it is described; a server sweeps as any program does.
-    pub(super) fn sweeper_of(&self, name: &str) -> Sweeper {
-        match self.story.actors.get(name) {
-            Some(Actor::Sweeper(sweeper)) => sweeper.clone(),
-            _ => {
-                let server = self.server_of(name);
-                let (plain_user, prefix) = (server.plain_user, server.prefix.clone());
-                Sweeper { plain_user, prefix, ..Sweeper::default() }
-            }
-        }
-    }
-
     /// The prefix of the claim of a server.
     pub(super) fn prefix_of(&self, server: &str) -> String {
-        self.server_of(server).prefix.clone().unwrap_or_else(|| PREFIX.into())
+        self.story.server(server).prefix.clone().unwrap_or_else(|| PREFIX.into())
     }
 
     /// The prefix of the claims that a sweeper looks at.

@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
-use super::act::{Ordered, hears, unexpected};
-use super::stage::{Doing, Stage};
+use super::act::hears;
+use super::stage::Stage;
 use super::{Failure, Outcome};
 use crate::actor::wire::{Done, Order};
 use crate::actor::{Launch, Passed};
 use crate::processes::processes;
 use crate::scenario::story::{Asking, PassedSockets, Place};
-use crate::scenario::telling::refuse_to_fail;
+use crate::scenario::telling::{Doing, Ordered, refuse_to_fail};
 
 impl Stage<'_> {
     /// Lets a server take the lock of a file.
@@ -64,7 +64,7 @@ impl Stage<'_> {
         for server in by {
             match hears(&mut self.serving(server)?.process, "a line to be written")? {
                 Ordered::Done(Done::Written) => {}
-                other => return Err(unexpected(&other)),
+                other => return Err(other.unexpected()),
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Stage<'_> {
                 return Ok(Some(done));
             }
             Ordered::Failed { kind, message } => {
-                self.must_fail(how.fails.as_deref(), &kind, &message)?;
+                self.heard.must_fail(how.fails.as_deref(), &kind, &message)?;
             }
             Ordered::Stopped => {
                 serving.stopped = Some(Doing::Beside);
@@ -152,7 +152,7 @@ impl Stage<'_> {
         serving.stopped = None;
         match hears(&mut serving.process, "a lock that is waited for")? {
             Ordered::Done(_) => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 
@@ -197,7 +197,7 @@ impl Stage<'_> {
 
     /// Fails unless at each socket that was passed to a server somebody listens; or nobody.
     pub(super) fn expect_listeners(&self, server: &str, listens: bool) -> Outcome<()> {
-        let passed = self.server_of(server).passed.iter().flat_map(|passed| &passed.what);
+        let passed = self.story.server(server).passed.iter().flat_map(|passed| &passed.what);
         for (at, _) in passed.enumerate().filter(|(_, what)| **what == Passed::Listening) {
             let path = self.passed_at(server, at);
             let connected = match UnixStream::connect(&path) {

@@ -10,13 +10,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::act::{gone, not_running};
+use super::act::gone;
 use super::stage::{PLAIN_UID, Serving, Stage};
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::guard::ChildGuard;
 use crate::processes::processes;
 use crate::scenario::story::{self, Actor, Proc, Surroundings};
+use crate::scenario::telling::not_running;
 use crate::wait::{Deadline, Watch};
 
 /// Longer than anything takes on a loaded machine.

@@ -1,9 +1,10 @@
 //! Deaths: of one process, of forked copies, and of whole trees.
 
 use super::Outcome;
-use super::act::{gone, not_running};
+use super::act::gone;
 use super::container::kill_inside;
 use super::stage::{Serving, Stage};
+use crate::scenario::telling::not_running;
 use crate::wait::Watch;
 
 impl Stage<'_> {
@@ -21,7 +22,7 @@ impl Stage<'_> {
             return self.reap(who);
         }
         if let Some(mut sweeper) = self.sweepers.remove(who) {
-            kill_inside(&self.sweeper_of(who).surroundings, &sweeper)?;
+            kill_inside(&self.story.sweeper(who).surroundings, &sweeper)?;
             sweeper.kill();
             return Ok(());
         }
@@ -42,7 +43,7 @@ impl Stage<'_> {
 
     /// Kills the owner of a claim, whom the process that was started may not take along.
     fn kill_owner(&self, server: &str, serving: &mut Serving) -> Outcome<()> {
-        let described = self.server_of(server);
+        let described = self.story.server(server);
         if let (Some(owner), true) = (&serving.owner, described.background) {
             owner.kill()?;
         }

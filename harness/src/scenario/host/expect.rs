@@ -7,7 +7,7 @@ use super::{Failure, Outcome};
 use crate::guard::ChildGuard;
 use crate::processes::process;
 use crate::scenario::story::{Expected, State};
-use crate::scenario::telling::{state_of, word};
+use crate::scenario::telling::{expect_names, state_of, word};
 use crate::tree::Tree;
 
 impl Stage<'_> {
@@ -67,11 +67,7 @@ impl Stage<'_> {
                     (None, Some(place)) => names_in(&self.resolve(place)?),
                     (None, None) => self.names(),
                 };
-                if names.len() as u64 == *count {
-                    return Ok(());
-                }
-                let title = format!("{} names are there", names.len());
-                Err(Failure::new("names", title).note(names.join(", ")))
+                expect_names(&names, *count)
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::wait::Watch;
 impl Stage<'_> {
     /// Starts a server as it is described.
     pub(super) fn start_server(&mut self, name: &str) -> Outcome<Process> {
-        let described = self.server_of(name);
+        let described = self.story.server(name);
         let lab = if described.unreadable { self.unreadable_lab()? } else { self.lab.clone() };
         let (plain_user, first) = (described.plain_user, described.first);
         let mut actor = Command::new(lab);
@@ -72,7 +72,7 @@ impl Stage<'_> {
 
     /// Takes hold of the owner of a claim, where that is not the process that was started.
     pub(super) fn hold_owner(&mut self, server: &str, claim: &Path) -> Outcome<()> {
-        let described = self.server_of(server);
+        let described = self.story.server(server);
         if described.background || described.surroundings.are_own() {
             let recorded = Record::read(&claim.join("owner"))?.process;
             let owner = seen_here(recorded.pid, recorded.pid_ns)?;

@@ -1,14 +1,14 @@
 //! What servers do with their claims: they make, close, share and lose them.
 
-use super::act::{Ordered, hears};
-use super::stage::{Claim, Doing, Home, Serving, Stage, names_in};
+use super::act::hears;
+use super::stage::{Claim, Home, Serving, Stage, names_in};
 use super::truth::inode;
 use super::{Failure, Outcome};
 use crate::actor::wire::{Done, Order};
 use crate::processes::process;
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Copy, Disturbed, Oddity};
-use crate::scenario::telling::{WITNESS, refuse_to_fail};
+use crate::scenario::telling::{Doing, Ordered, WITNESS, refuse_to_fail};
 use crate::wait::Deadline;
 
 /// Longer than anything takes on a loaded machine.
@@ -31,7 +31,7 @@ impl Stage<'_> {
         }
         let root = self.root_for(server)?;
         let before = names_in(&root);
-        if let Some(more) = self.server_of(server).descriptors {
+        if let Some(more) = self.story.server(server).descriptors {
             let order = Order::LimitDescriptors { more: self.number(more) };
             self.ask(server, order, |done| *done == Done::Limited)?;
         }
@@ -49,7 +49,7 @@ impl Stage<'_> {
                 self.over |= disturbed.is_some();
                 self.created(server, &done)
             }
-            Ordered::Failed { kind, message } => self.must_fail(fails, &kind, &message),
+            Ordered::Failed { kind, message } => self.heard.must_fail(fails, &kind, &message),
             Ordered::Stopped => {
                 self.heard.counts.disturbed = true;
                 self.staged(server, &before);
@@ -128,7 +128,7 @@ impl Stage<'_> {
             }
             Ordered::Failed { kind, message } => {
                 serving.uses = true;
-                self.must_fail(fails, &kind, &message)
+                self.heard.must_fail(fails, &kind, &message)
             }
             Ordered::Stopped => {
                 serving.stopped = Some(Doing::Closing);
@@ -182,20 +182,6 @@ impl Stage<'_> {
                 self.ask(server, Order::LoseLease, |done| *done == Done::Lost { count: 1 })?;
             }
         }
-        Ok(())
-    }
-
-    /// Fails unless that is the error that has to come, which is then what was told last.
-    pub(super) fn must_fail(
-        &mut self,
-        fails: Option<&str>,
-        kind: &str,
-        message: &str,
-    ) -> Outcome<()> {
-        if fails != Some(kind) {
-            return Err(Failure::new("fails", format!("it failed: {kind}: {message}")));
-        }
-        self.heard.error(message);
         Ok(())
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use super::stage::{Doing, Serving, Stage};
+use super::stage::{Serving, Stage};
 use crate::processes::process;
+use crate::scenario::telling::Doing;
 
 /// Where in a claim something can be mounted.
 pub(crate) const MOUNT_POINT: &str = "files/mounted";

@@ -3,15 +3,16 @@
 
 use std::fs;
 
-use super::act::{Ordered, hears, not_running, unexpected};
+use super::act::hears;
 use super::command::{Pipes, Running, script};
 use super::present::is_a_zombie;
-use super::stage::{Doing, Stage};
+use super::stage::Stage;
 use super::{Failure, Outcome};
 use crate::actor::wire::{Done, Order};
 use crate::processes::processes;
 use crate::scenario::fields::Count;
 use crate::scenario::story::Disturbed;
+use crate::scenario::telling::{Doing, Ordered, not_running};
 
 impl Stage<'_> {
     /// Lets a server start a command.
@@ -21,7 +22,7 @@ impl Stage<'_> {
         disturbed: Option<(Disturbed, Count)>,
         held: Option<Count>,
     ) -> Outcome<()> {
-        let described = self.command_of(name);
+        let described = self.story.command(name);
         let by = &described.by;
         let pipes = Pipes::make(&self.control, name)?;
         let order = Order::Spawn {
@@ -51,13 +52,13 @@ impl Stage<'_> {
                 self.reap(by)?;
                 self.runs_perhaps(name, pipes)
             }
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 
     /// Waits until a command is what it is meant to be.
     fn runs(&mut self, name: &str, pipes: Pipes) -> Outcome<()> {
-        let described = self.command_of(name);
+        let described = self.story.command(name);
         let running = pipes.open(name, described, |pid| self.hold(&described.by, pid))?;
         self.remember(name, running.watch.pid())?;
         self.commands.insert(name.into(), running);
@@ -91,7 +92,7 @@ impl Stage<'_> {
     /// Waits until the child of a spawn is held. Its server waits for it.
     fn held(&mut self, name: &str, pipes: Pipes) -> Outcome<()> {
         self.runs(name, pipes)?;
-        let by = &self.command_of(name).by;
+        let by = &self.story.command(name).by;
         if self.running(name)?.held {
             self.heard.counts.disturbed = true;
             self.serving(by)?.stopped = Some(Doing::Held(name.into()));
@@ -104,7 +105,7 @@ impl Stage<'_> {
 
     /// Lets a child that was held become its program.
     pub(super) fn let_go(&mut self, name: &str) -> Outcome<()> {
-        let described = self.command_of(name);
+        let described = self.story.command(name);
         let by = &described.by;
         let mut running: Running = self.commands.remove(name).ok_or_else(|| not_running(name))?;
         running.goes_on(name, described, |pid| self.hold(by, pid))?;
@@ -120,10 +121,10 @@ impl Stage<'_> {
 
     /// The server of a command says that it is started.
     fn has_spawned(&mut self, name: &str) -> Outcome<()> {
-        let by = &self.command_of(name).by;
+        let by = &self.story.command(name).by;
         match hears(&mut self.serving(by)?.process, "a command to be started")? {
             Ordered::Done(Done::Spawned { .. }) => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 

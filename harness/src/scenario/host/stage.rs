@@ -19,7 +19,7 @@ use crate::actor::Actor as Process;
 use crate::actor::wire::Subject;
 use crate::guard::ChildGuard;
 use crate::scenario::story::{self, Action, Base, Copy, Place, Story, bracketed};
-use crate::scenario::telling::Heard;
+use crate::scenario::telling::{Doing, Heard};
 use crate::scratch::scratch_root;
 use crate::tree::Tree;
 use crate::wait::Watch;
@@ -102,22 +102,6 @@ impl Serving {
     pub(super) fn pid(&self) -> i32 {
         self.owner.as_ref().map_or(self.process.pid(), Watch::pid)
     }
-}
-
-/// What a process was doing when it stopped.
-#[derive(Clone, Debug)]
-pub(super) enum Doing {
-    Creating,
-    Closing,
-    Sweeping,
-    /// Starting this command.
-    Spawning(String),
-    /// Waiting for the child that is to become this command, and is held.
-    Held(String),
-    /// Something that is about no claim.
-    Beside,
-    /// Waiting for a lock, without having stopped.
-    Waiting,
 }
 
 /// A claim as it was seen.
@@ -262,22 +246,6 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// The server of the story, as it is described.
-    pub(super) fn server_of(&self, name: &str) -> &'s story::Server {
-        match self.story.actors.get(name) {
-            Some(story::Actor::Server(server)) => server,
-            _ => panic!("`{name}` is no server"),
-        }
-    }
-
-    /// The command of the story, as it is described.
-    pub(super) fn command_of(&self, name: &str) -> &'s story::Command {
-        match self.story.actors.get(name) {
-            Some(story::Actor::Command(command)) => command,
-            _ => panic!("`{name}` is no command"),
-        }
-    }
-
     /// A server that runs.
     pub(super) fn serving(&mut self, name: &str) -> Outcome<&mut Serving> {
         let running = self.servers.get_mut(name);
@@ -390,7 +358,8 @@ impl<'s> Stage<'s> {
                     own == server && disturbed.is_some()
                 }
                 Action::Spawn { commands, disturbed, held } => {
-                    let own = commands.iter().any(|command| self.command_of(command).by == server);
+                    let own =
+                        commands.iter().any(|command| self.story.command(command).by == server);
                     own && (disturbed.is_some() || held.is_some())
                 }
                 _ => false,

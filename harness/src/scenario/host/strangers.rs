@@ -4,13 +4,13 @@
 use std::fs;
 use std::process::Command;
 
-use super::act::not_running;
 use super::plant;
 use super::stage::Stage;
 use super::{Failure, Outcome};
 use crate::guard::ChildGuard;
 use crate::processes::process;
 use crate::scenario::needs::find_program;
+use crate::scenario::telling::not_running;
 use crate::wait::Deadline;
 
 /// Longer than anything takes on a loaded machine.

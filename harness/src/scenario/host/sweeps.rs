@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::act::{Ordered, hears, unexpected};
-use super::stage::{Canary, Claim, Doing, Stage};
+use super::act::hears;
+use super::stage::{Canary, Claim, Stage};
 use super::{Failure, Outcome};
 use crate::actor::Actor as Process;
 use crate::actor::wire::{Done, Order, SweepHow, Swept};
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Disturbed, Sweeper};
-use crate::scenario::telling::{CANARY, whose};
+use crate::scenario::telling::{CANARY, Doing, Ordered, whose};
 
 impl Stage<'_> {
     /// Lets them sweep, all at once.
@@ -25,7 +25,7 @@ impl Stage<'_> {
         let mut plain = disturbed.is_none() && by.len() == 1;
         let mut sweeping = Vec::new();
         for name in by {
-            let described = self.sweeper_of(name);
+            let described = self.story.sweeper(name);
             plain &= described.is_plain();
             let root = self.root_for(name)?;
             let order = self.sweep_order(&described, disturbed, root);
@@ -47,17 +47,11 @@ impl Stage<'_> {
             sweeping.push((name.clone(), own));
         }
         self.heard.begin();
-        let (of, mut disturbed_ones) = (sweeping.len(), 0);
+        let (of, mut happened) = (sweeping.len(), 0);
         for (name, own) in sweeping {
-            disturbed_ones += usize::from(self.swept(&name, own)?);
+            happened += usize::from(self.swept(&name, own)?);
         }
-        self.heard.counts.disturbed |= disturbed_ones > 0;
-        // One that was to be killed and has less to do than another one before it ends well.
-        self.over |= match disturbed {
-            Some((Disturbed::Stopped, _)) => disturbed_ones < of,
-            Some((Disturbed::Killed, _)) => !self.heard.counts.disturbed,
-            None => false,
-        };
+        self.over |= self.heard.is_over(disturbed, happened, of);
         if plain && !self.over {
             by.iter().try_for_each(|name| self.check_canaries(name))?;
         }
@@ -71,14 +65,14 @@ impl Stage<'_> {
         let path = path.ok_or_else(|| Failure::new("no-claim", "nothing is left of it"))?;
         let (prefix, root) = (claim.prefix.clone(), self.root_for(server)?);
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut operator = self.start_actor(self.server_of(server).plain_user);
+        let mut operator = self.start_actor(self.story.server(server).plain_user);
         operator.order(Order::Reclaim { prefix, root, name });
         match hears(&mut operator, "a claim to be reclaimed")? {
             Ordered::Done(Done::Swept(swept)) => {
                 self.heard.last = vec![swept];
                 Ok(())
             }
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 
@@ -114,7 +108,7 @@ impl Stage<'_> {
                 self.note_sweep(Swept { report, trouble: Some(message), ..Swept::default() });
                 Ok(false)
             }
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 
@@ -132,7 +126,7 @@ impl Stage<'_> {
     fn plant_canaries(&mut self, by: &[String]) -> Outcome<()> {
         let old = self.canaries.len();
         for name in by {
-            let described = self.sweeper_of(name);
+            let described = self.story.sweeper(name);
             let (prefix, home) = (self.prefix_for(&described), self.home_of(name));
             let plain_user = described.plain_user;
             // One is enough for all who have to remove it.
@@ -153,7 +147,7 @@ impl Stage<'_> {
 
     /// Looks whether those have gone that this sweeper had to remove.
     fn check_canaries(&mut self, by: &str) -> Outcome<()> {
-        let described = self.sweeper_of(by);
+        let described = self.story.sweeper(by);
         let (prefix, home) = (self.prefix_for(&described), self.home_of(by));
         for canary in std::mem::take(&mut self.canaries) {
             if !canary.is_for(&prefix, &home, described.plain_user) {

@@ -1,19 +1,17 @@
 //! What must be true whatever happens: the judges of a story.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{UnmountFlags, unmount};
-
 use super::stage::{Claim, Home, Stage, names_in};
 use super::{Counts, Failure, Outcome};
 use crate::actor::wire::{Done, Order, SweepHow, Swept, What};
+use crate::mounts::unmount_below;
 use crate::processes::processes;
 use crate::scenario::story;
-use crate::scenario::telling::{WITNESS, prefixes};
+use crate::scenario::telling::{Judged, WITNESS, check_escapes, check_left, prefixes};
 use crate::tree::Tree;
 use crate::wait::{Deadline, Watch};
 
@@ -59,7 +57,7 @@ impl Stage<'_> {
             }
         }
         for (name, running) in &self.commands {
-            let escapes = self.command_of(name).escapes.is_some();
+            let escapes = self.story.command(name).escapes.is_some();
             if running.by == server && !escapes && !running.watch.is_gone()? {
                 users.push(format!("command `{name}`"));
             }
@@ -83,7 +81,7 @@ impl Stage<'_> {
     pub(super) fn find_escapes(&mut self) -> Outcome<()> {
         for (name, running) in &self.commands {
             let lost = |claim| self.check_whole(&running.by, claim).is_err();
-            if self.command_of(name).escapes.is_some()
+            if self.story.command(name).escapes.is_some()
                 && !running.watch.is_gone()?
                 && self.claims.get(&running.by).is_some_and(lost)
             {
@@ -91,23 +89,6 @@ impl Stage<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Fails if a command did not escape that is said to: then something sees it by now.
-    fn check_escapes(&self) -> Outcome<()> {
-        let missed = self.story.actors.iter().find(|(name, actor)| match actor {
-            story::Actor::Command(command) => {
-                command.escapes.is_some() && !self.escaped.contains(*name)
-            }
-            _ => false,
-        });
-        match missed {
-            None => Ok(()),
-            Some((name, _)) => {
-                let title = format!("command `{name}` was to escape, and kept its claim");
-                Err(self.with_reports(Failure::new("escape", title)))
-            }
-        }
     }
 
     /// Fails unless the claim is at its place, the directory that it was, and whole.
@@ -156,7 +137,7 @@ impl Stage<'_> {
     /// Ends everybody, sweeps once, and looks at what is left.
     pub(super) fn end_everybody(&mut self) -> Outcome<Counts> {
         if !self.over {
-            self.check_escapes()?;
+            check_escapes(self.story, &self.heard, &self.escaped)?;
         }
         self.servers.clear();
         self.dead.clear();
@@ -170,9 +151,9 @@ impl Stage<'_> {
         self.held.clear();
         self.containers.clear();
         kill_everybody()?;
-        for at in std::mem::take(&mut self.mounts).into_iter().rev() {
-            unmount(&at, UnmountFlags::DETACH).map_err(io::Error::from)?;
-        }
+        self.mounts.clear();
+        // What a mount lies in may have another name by now.
+        self.roots().iter().try_for_each(|root| unmount_below(root))?;
         let plain = self.story.actors.values().any(|actor| match actor {
             story::Actor::Server(server) => server.plain_user,
             _ => false,
@@ -223,30 +204,10 @@ impl Stage<'_> {
             roots.iter().flat_map(|root| names_in(root).into_iter().map(|name| root.join(name)));
         let left = paths.filter(|path| !self.is_planted(path));
         let left = left.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        let mut left: BTreeSet<String> = left.collect();
-        for declared in &self.story.left_over {
-            let claim = self.claim(&declared.server)?;
-            let mut names = left.iter().filter(|name| name.contains(&claim.random));
-            let Some(name) = names.next().cloned() else {
-                let title = format!("nothing is left of the claim of `{}`", declared.server);
-                let failure = Failure::new("left-over", title).note("it was declared to stay");
-                return Err(self.with_reports(failure.about(declared.span.clone())));
-            };
-            left.remove(&name);
-            let reasons = self.reasons(claim);
-            if !reasons.contains(&declared.because.as_str()) {
-                let title = format!("it is left for another reason: {}", reasons.join(", "));
-                let failure = Failure::new("left-over", title);
-                return Err(self.with_reports(failure.about(declared.span.clone())));
-            }
-        }
-        if left.is_empty() {
-            return Ok(());
-        }
-        let title = "something is left after all users have ended and a clean sweep";
-        let names: Vec<&str> = left.iter().map(String::as_str).collect();
-        let failure = Failure::new("L1", title).note(format!("in the root: {}", names.join(", ")));
-        Err(self.with_reports(failure))
+        check_left(self.story, &self.heard, left.collect(), |server| {
+            let claim = self.claim(server)?;
+            Ok(Judged { random: &claim.random, reasons: self.reasons(claim) })
+        })
     }
 
     /// The codes of the reasons that the last sweeps gave about a claim.

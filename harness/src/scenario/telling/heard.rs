@@ -2,6 +2,8 @@
 
 use super::{Counts, Failure, Outcome, Verdict};
 use crate::actor::wire::{Judged, Swept};
+use crate::scenario::fields::Count;
+use crate::scenario::story::Disturbed;
 use crate::tree::without_random;
 
 /// Whose a claim is that belongs to nobody in the story.
@@ -53,9 +55,34 @@ impl Heard {
         self.last.push(swept);
     }
 
-    /// Something failed, as it had to: that is what was said last.
-    pub(in crate::scenario) fn error(&mut self, message: &str) {
+    /// Fails unless that is the error that has to come, which is then what was said last.
+    pub(in crate::scenario) fn must_fail(
+        &mut self,
+        fails: Option<&str>,
+        kind: &str,
+        message: &str,
+    ) -> Outcome<()> {
+        if fails != Some(kind) {
+            return Err(Failure::new("fails", format!("it failed: {kind}: {message}")));
+        }
         self.last = vec![Swept { report: vec![message.into()], ..Swept::default() }];
+        Ok(())
+    }
+
+    /// Notes to how many of several something has happened. Answers whether the call was not made at
+    /// which it was to: one that was to be killed and has less to do than another before it ends well.
+    pub(in crate::scenario) fn is_over(
+        &mut self,
+        disturbed: Option<(Disturbed, Count)>,
+        happened: usize,
+        of: usize,
+    ) -> bool {
+        self.counts.disturbed |= happened > 0;
+        match disturbed {
+            Some((Disturbed::Stopped, _)) => happened < of,
+            Some((Disturbed::Killed, _)) => !self.counts.disturbed,
+            None => false,
+        }
     }
 
     fn lines(&self) -> impl Iterator<Item = &String> {

@@ -6,7 +6,9 @@
 //! that one can be held against the other.
 
 mod agree;
+mod ends;
 mod heard;
+mod ordered;
 
 use std::fmt;
 use std::ops::Range;
@@ -15,7 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::{Deserialize, Serialize};
 
 pub use self::agree::{Difference, differences};
+pub(super) use self::ends::{Judged, check_escapes, check_left, expect_names};
 pub(super) use self::heard::{CANARY, Heard, whose};
+pub(super) use self::ordered::{Doing, Ordered, each, not_running};
 use super::story::{Action, Actor, Expected, State, Step};
 use super::{Diagnostic, Story};
 use crate::actor::wire;

@@ -5,10 +5,10 @@ use mortmain::sys::{Call, Pid};
 use super::ledger::User;
 use super::machine::Parent;
 use super::program::{self, Commanded};
-use super::stage::{Doing, Ordered, Stage, refused, unexpected};
+use super::stage::{Stage, refused};
 use crate::actor::wire::{Done, Order};
 use crate::scenario::story::{Action, Copy, Oddity, Place};
-use crate::scenario::telling::{Failure, Outcome};
+use crate::scenario::telling::{Doing, Failure, Ordered, Outcome, each, not_running};
 
 impl Stage<'_> {
     /// Lets something happen.
@@ -109,17 +109,7 @@ impl Stage<'_> {
             return self.let_go(who);
         }
         let stopped = self.servers.get_mut(who).and_then(|serving| serving.stopped.take());
-        match stopped {
-            Some(Doing::Waiting) => {
-                let title = format!("`{who}` waits for a lock, and is not stopped");
-                return Err(Failure::new("not-stopped", title));
-            }
-            Some(Doing::Held(command)) => {
-                let title = format!("`{who}` waits for `{command}`, which has to go on before it");
-                return Err(Failure::new("held", title));
-            }
-            _ => {}
-        }
+        stopped.iter().try_for_each(|doing| doing.check_stopped(who))?;
         if let Some(pid) = self.sweepers.remove(who) {
             self.machine.go_on(pid);
             self.run()?;
@@ -157,7 +147,7 @@ impl Stage<'_> {
                     false => self.runs(command, Pid(pid)),
                 }
             }
-            (_, other) => Err(unexpected(&other)),
+            (_, other) => Err(other.unexpected()),
         }
     }
 
@@ -208,7 +198,7 @@ impl Stage<'_> {
     /// Kills the copies that a server has forked and that live on.
     fn kill_copies(&mut self, server: &str) -> Outcome<()> {
         let copies = self.copies.remove(server);
-        let copies = copies.ok_or_else(|| Failure::new("not-running", "`a copy` does not run"))?;
+        let copies = copies.ok_or_else(|| not_running("a copy"))?;
         copies.iter().for_each(|pid| self.machine.kill(*pid));
         self.run()
     }
@@ -290,8 +280,4 @@ impl Stage<'_> {
     pub(super) fn is_there(&self, place: &Place) -> bool {
         self.resolve(place).is_ok_and(|path| self.machine.world.stands_at(&path).is_ok())
     }
-}
-
-fn each(names: &[String], mut act: impl FnMut(&str) -> Outcome<()>) -> Outcome<()> {
-    names.iter().try_for_each(|name| act(name))
 }

@@ -2,10 +2,10 @@
 
 use mortmain::sys::Pid;
 
-use super::stage::{Doing, Ordered, Stage, path, path_buf, unexpected};
+use super::stage::{Stage, path, path_buf};
 use crate::actor::wire::{Done, Order};
 use crate::scenario::story::{Asking, Place};
-use crate::scenario::telling::{Failure, Outcome, refuse_to_fail};
+use crate::scenario::telling::{Doing, Failure, Ordered, Outcome, refuse_to_fail};
 use crate::world::hand::Thing;
 
 /// How often those who wait for each other are let ask again at most.
@@ -52,12 +52,12 @@ impl Stage<'_> {
             self.machine.make_patient(pid);
             all.push(pid);
         }
-        self.order_all(all.iter().map(|pid| (*pid, &order)))?;
+        self.order_all(all.iter().map(|pid| (*pid, &order)), how.disturbed)?;
         for pid in all {
             self.comes_to_its_end(pid)?;
             match self.hears(pid)? {
                 Ordered::Done(Done::Written) => {}
-                other => return Err(unexpected(&other)),
+                other => return Err(other.unexpected()),
             }
         }
         Ok(())
@@ -106,7 +106,7 @@ impl Stage<'_> {
                 return Ok(Some(done));
             }
             Ordered::Failed { kind, message } => {
-                self.must_fail(how.fails.as_deref(), &kind, &message)?;
+                self.heard.must_fail(how.fails.as_deref(), &kind, &message)?;
             }
             Ordered::Stopped => {
                 self.serving(server)?.stopped = Some(Doing::Beside);
@@ -131,7 +131,7 @@ impl Stage<'_> {
         self.comes_to_its_end(pid)?;
         match self.hears(pid)? {
             Ordered::Done(_) => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 

@@ -1,13 +1,13 @@
 //! What must be true: after each step, where a story says so, and at the end.
 
-use std::collections::BTreeSet;
-
 use mortmain::sys::Pid;
 
 use super::ledger::names_at;
 use super::stage::{Stage, refused};
-use crate::scenario::story::{self, Expected, State};
-use crate::scenario::telling::{Counts, Failure, Outcome, state_of, word};
+use crate::scenario::story::{Expected, State};
+use crate::scenario::telling::{
+    Counts, Failure, Judged, Outcome, check_escapes, check_left, expect_names, state_of, word,
+};
 use crate::world::World;
 
 impl Stage<'_> {
@@ -29,7 +29,7 @@ impl Stage<'_> {
     /// Notes which commands live and have lost their claim.
     pub(super) fn find_escapes(&mut self) {
         for (name, running) in &self.commands {
-            let described = self.command_of(name);
+            let described = self.story.command(name);
             let world = &self.machine.world;
             let lost = |claim| self.ledger.check_whole(world, &described.by, claim).is_err();
             if described.escapes.is_some()
@@ -37,23 +37,6 @@ impl Stage<'_> {
                 && self.ledger.claims.get(&described.by).is_some_and(lost)
             {
                 self.escaped.insert(name.clone());
-            }
-        }
-    }
-
-    /// Fails if a command did not escape that is said to: then something sees it by now.
-    fn check_escapes(&self) -> Outcome<()> {
-        let missed = self.story.actors.iter().find(|(name, actor)| match actor {
-            story::Actor::Command(command) => {
-                command.escapes.is_some() && !self.escaped.contains(*name)
-            }
-            _ => false,
-        });
-        match missed {
-            None => Ok(()),
-            Some((name, _)) => {
-                let title = format!("command `{name}` was to escape, and kept its claim");
-                Err(self.heard.with(Failure::new("escape", title)))
             }
         }
     }
@@ -109,11 +92,7 @@ impl Stage<'_> {
                     None => World::root_path(),
                 };
                 let names = names_at(&self.machine.world, &dir);
-                if names.len() as u64 == *count {
-                    return Ok(());
-                }
-                let title = format!("{} names are there", names.len());
-                Err(Failure::new("names", title).note(names.join(", ")))
+                expect_names(&names, *count)
             }
             Expected::Names { on: Some(_), .. }
             | Expected::Listens(_)
@@ -154,7 +133,7 @@ impl Stage<'_> {
     /// Ends everybody, sweeps once, and looks at what is left.
     pub(super) fn end_everybody(&mut self) -> Outcome<Counts> {
         if !self.over {
-            self.check_escapes()?;
+            check_escapes(self.story, &self.heard, &self.escaped)?;
         }
         self.machine.kill_everybody();
         self.ledger.users.clear();
@@ -171,29 +150,11 @@ impl Stage<'_> {
         let left = world.all_in(dir).into_iter();
         let left =
             left.filter(|(name, _)| !self.ledger.is_planted(world, &root.join(name.bytes())));
-        let mut left: BTreeSet<String> = left.map(|(name, _)| name.to_string()).collect();
-        for declared in &self.story.left_over {
-            let claim = self.ledger.claim(&declared.server)?;
-            let name = left.iter().find(|name| name.contains(&claim.random)).cloned();
-            let about = |failure: Failure| self.heard.with(failure.about(declared.span.clone()));
-            let Some(name) = name else {
-                let title = format!("nothing is left of the claim of `{}`", declared.server);
-                let failure = Failure::new("left-over", title).note("it was declared to stay");
-                return Err(about(failure));
-            };
-            left.remove(&name);
+        let left = left.map(|(name, _)| name.to_string()).collect();
+        check_left(self.story, &self.heard, left, |server| {
+            let claim = self.ledger.claim(server)?;
             let reasons = self.heard.reasons(|name| self.ledger.is_own(world, claim, name));
-            if !reasons.contains(&declared.because.as_str()) {
-                let title = format!("it is left for another reason: {}", reasons.join(", "));
-                return Err(about(Failure::new("left-over", title)));
-            }
-        }
-        if left.is_empty() {
-            return Ok(());
-        }
-        let title = "something is left after all users have ended and a clean sweep";
-        let names: Vec<&str> = left.iter().map(String::as_str).collect();
-        let failure = Failure::new("L1", title).note(format!("in the root: {}", names.join(", ")));
-        Err(self.heard.with(failure))
+            Ok(Judged { random: &claim.random, reasons })
+        })
     }
 }

@@ -6,11 +6,11 @@ use mortmain::sys::PathBytes;
 
 use super::ledger::{Claim, User, names_at};
 use super::machine::Parent;
-use super::stage::{Doing, Ordered, Serving, Stage, refused};
+use super::stage::{Serving, Stage, refused};
 use crate::actor::wire::{Done, Order};
 use crate::scenario::fields::Count;
 use crate::scenario::story::Disturbed;
-use crate::scenario::telling::{Failure, Outcome, WITNESS, refuse_to_fail};
+use crate::scenario::telling::{Doing, Failure, Ordered, Outcome, WITNESS, refuse_to_fail};
 
 impl Stage<'_> {
     /// Starts a server, which makes its claim.
@@ -21,12 +21,12 @@ impl Stage<'_> {
         disturbed: Option<(Disturbed, Count)>,
         fails: Option<&str>,
     ) -> Outcome<()> {
-        let parent = match self.server_of(server).background {
+        let parent = match self.story.server(server).background {
             true => Parent::Init,
             false => Parent::Starter,
         };
         let pid = self.start_actor(parent)?;
-        self.surround(pid, &self.server_of(server).surroundings);
+        self.surround(pid, &self.story.server(server).surroundings);
         self.servers.insert(server.into(), Serving { pid, stopped: None });
         self.numbers.insert(server.into(), pid);
         if sweeps {
@@ -35,7 +35,7 @@ impl Stage<'_> {
         let root = self.root_for(server)?;
         let at = PathBytes::from(root.as_os_str().as_bytes());
         let before = names_at(&self.machine.world, &at);
-        if let Some(more) = self.server_of(server).descriptors {
+        if let Some(more) = self.story.server(server).descriptors {
             let more = self.number(more);
             self.machine.world.limit_descriptors(pid, more);
         }
@@ -52,7 +52,7 @@ impl Stage<'_> {
                 self.over |= disturbed.is_some();
                 self.created(server, &done)
             }
-            Ordered::Failed { kind, message } => self.must_fail(fails, &kind, &message),
+            Ordered::Failed { kind, message } => self.heard.must_fail(fails, &kind, &message),
             Ordered::Stopped => {
                 self.heard.counts.disturbed = true;
                 self.staged(server, &at, &before);
@@ -136,7 +136,7 @@ impl Stage<'_> {
             }
             Ordered::Failed { kind, message } => {
                 self.uses(server)?;
-                self.must_fail(fails, &kind, &message)
+                self.heard.must_fail(fails, &kind, &message)
             }
             Ordered::Stopped => {
                 self.serving(server)?.stopped = Some(Doing::Closing);
@@ -149,20 +149,6 @@ impl Stage<'_> {
                 Ok(())
             }
         }
-    }
-
-    /// Fails unless that is the error that has to come, which is then what was told last.
-    pub(super) fn must_fail(
-        &mut self,
-        fails: Option<&str>,
-        kind: &str,
-        message: &str,
-    ) -> Outcome<()> {
-        if fails != Some(kind) {
-            return Err(Failure::new("fails", format!("it failed: {kind}: {message}")));
-        }
-        self.heard.error(message);
-        Ok(())
     }
 
     /// A server does what a claim is for: it writes a file there.

@@ -4,11 +4,11 @@ use mortmain::sys::Pid;
 
 use super::ledger::User;
 use super::program::{self, Become, Commanded};
-use super::stage::{Doing, Ordered, Running, Stage, unexpected};
+use super::stage::{Running, Stage};
 use crate::actor::wire::{Done, Order};
 use crate::scenario::fields::Count;
 use crate::scenario::story::{Deed, Disturbed, Lock, Place, Planted};
-use crate::scenario::telling::{Failure, Outcome};
+use crate::scenario::telling::{Doing, Failure, Ordered, Outcome};
 
 impl Stage<'_> {
     /// Lets a server start a command.
@@ -18,7 +18,7 @@ impl Stage<'_> {
         disturbed: Option<(Disturbed, Count)>,
         held: Option<Count>,
     ) -> Outcome<()> {
-        let by = &self.command_of(name).by;
+        let by = &self.story.command(name).by;
         let pid = self.serving(by)?.pid;
         // One that is started again is another.
         self.commands.remove(name);
@@ -54,7 +54,7 @@ impl Stage<'_> {
                 self.reaped(by);
                 child.map_or(Ok(()), |child| self.runs(name, child))
             }
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 
@@ -64,7 +64,7 @@ impl Stage<'_> {
             Some(child) if self.machine.has_stopped(child) => {
                 self.is_there_now(name, child, true);
                 self.heard.counts.disturbed = true;
-                let by = &self.command_of(name).by;
+                let by = &self.story.command(name).by;
                 self.serving(by)?.stopped = Some(Doing::Held(name.into()));
                 Ok(())
             }
@@ -80,13 +80,13 @@ impl Stage<'_> {
     fn has_spawned(&mut self, server: Pid) -> Outcome<()> {
         match self.hears(server)? {
             Ordered::Done(Done::Spawned { .. }) => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 
     /// From now on a command uses the claim of its server.
     fn is_there_now(&mut self, name: &str, pid: Pid, held: bool) {
-        let described = self.command_of(name);
+        let described = self.story.command(name);
         self.commands.insert(name.into(), Running { pid, held });
         self.numbers.insert(name.into(), pid);
         self.ledger.users.retain(|user| user.who != who(name));
@@ -99,7 +99,7 @@ impl Stage<'_> {
     /// Lets what was started become what the command is meant to be.
     pub(super) fn runs(&mut self, name: &str, first: Pid) -> Outcome<()> {
         self.is_there_now(name, first, false);
-        let described = self.command_of(name);
+        let described = self.story.command(name);
         let claim = self.ledger.claim(&described.by)?;
         let files = self.path_of(claim).unwrap_or_default().join(b"files").0;
         let mut wanted = Become {
@@ -161,13 +161,15 @@ impl Stage<'_> {
         self.machine.go_on(pid);
         self.run()?;
         self.runs(name, pid)?;
-        let by = &self.command_of(name).by;
-        if let Some(serving) = self.servers.get_mut(by) {
-            serving.stopped = None;
-            let server = serving.pid;
-            return self.has_spawned(server);
+        let by = &self.story.command(name).by;
+        let Some(serving) = self.servers.get_mut(by) else { return Ok(()) };
+        serving.stopped = None;
+        let server = serving.pid;
+        match self.machine.world.lives(server) {
+            true => self.has_spawned(server),
+            // Nobody has reaped it, and it says nothing any more.
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Lets a command use its claim.

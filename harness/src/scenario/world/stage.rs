@@ -13,7 +13,7 @@ use super::program;
 use crate::actor::wire::{Disturbance, Done, Order, Subject, What};
 use crate::scenario::fields::Count;
 use crate::scenario::story::{self, Base, Disturbed, Place, Story, bracketed};
-use crate::scenario::telling::{Failure, Heard, Outcome, PREFIX};
+use crate::scenario::telling::{Doing, Failure, Heard, Ordered, Outcome, PREFIX};
 use crate::world::hand::Thing;
 use crate::world::{Reaping, Rules, World};
 
@@ -64,36 +64,12 @@ pub(super) struct Serving {
     pub(super) stopped: Option<Doing>,
 }
 
-/// What a process was doing when it stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
-    Creating,
-    Closing,
-    Sweeping,
-    /// Starting this command.
-    Spawning(String),
-    /// Waiting for the child that is to become this command, and is held.
-    Held(String),
-    /// Something that is about no claim.
-    Beside,
-    /// Waiting for a lock, without having stopped.
-    Waiting,
-}
-
 /// A command that was started.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     pub(super) pid: Pid,
     /// Whether it is still its server's copy, and held before its exec.
     pub(super) held: bool,
-}
-
-/// What an order came to that could be disturbed.
-pub(super) enum Ordered {
-    Done(Done),
-    Failed { kind: String, message: String },
-    Stopped,
-    Killed,
 }
 
 impl<'s> Stage<'s> {
@@ -140,22 +116,6 @@ impl<'s> Stage<'s> {
             moved: BTreeMap::new(),
             over: false,
         })
-    }
-
-    /// The server of the story, as it is described.
-    pub(super) fn server_of(&self, name: &str) -> &'s story::Server {
-        match self.story.actors.get(name) {
-            Some(story::Actor::Server(server)) => server,
-            _ => panic!("`{name}` is no server"),
-        }
-    }
-
-    /// The command of the story, as it is described.
-    pub(super) fn command_of(&self, name: &str) -> &'s story::Command {
-        match self.story.actors.get(name) {
-            Some(story::Actor::Command(command)) => command,
-            _ => panic!("`{name}` is no command"),
-        }
     }
 
     /// A server that runs.
@@ -205,7 +165,7 @@ impl<'s> Stage<'s> {
 
     /// The prefix of the claim of a server.
     pub(super) fn prefix_of(&self, server: &str) -> String {
-        self.server_of(server).prefix.clone().unwrap_or_else(|| PREFIX.into())
+        self.story.server(server).prefix.clone().unwrap_or_else(|| PREFIX.into())
     }
 
     /// Where a precious directory is by now.
@@ -277,16 +237,25 @@ impl<'s> Stage<'s> {
     ) -> Outcome<()> {
         self.machine.tell(pid, &program::line(order))?;
         self.run()?;
-        if let (Some((how, at)), Some(What::Stopped { .. })) = (disturbed, self.said(pid)) {
-            let at = match at {
-                Count::Round => Count::Fixed(self.round),
-                at => at,
-            };
-            self.machine.disturb(pid, how, at);
-            self.machine.tell(pid, &program::line(&Order::Continue))?;
-            self.run()?;
-        }
-        Ok(())
+        self.begins(pid, disturbed)?;
+        self.run()
+    }
+
+    /// Lets a process go on that has said that it begins, with what is to happen to it from there on.
+    pub(super) fn begins(
+        &mut self,
+        pid: Pid,
+        disturbed: Option<(Disturbed, Count)>,
+    ) -> Outcome<()> {
+        let (Some((how, at)), Some(What::Stopped { .. })) = (disturbed, self.said(pid)) else {
+            return Ok(());
+        };
+        let at = match at {
+            Count::Round => Count::Fixed(self.round),
+            at => at,
+        };
+        self.machine.disturb(pid, how, at);
+        self.machine.tell(pid, &program::line(&Order::Continue))
     }
 
     fn said(&self, pid: Pid) -> Option<What> {
@@ -323,7 +292,7 @@ impl<'s> Stage<'s> {
         self.order(pid, order, None)?;
         match self.hears(pid)? {
             Ordered::Done(done) if good(&done) => Ok(done),
-            other => Err(unexpected(&other).note(format!("it was asked to {order:?}"))),
+            other => Err(other.unexpected().note(format!("it was asked to {order:?}"))),
         }
     }
 
@@ -341,17 +310,6 @@ impl<'s> Stage<'s> {
             Count::First(_) => 1,
         }
     }
-}
-
-/// What came in the place of what had to.
-pub(super) fn unexpected(ordered: &Ordered) -> Failure {
-    let title = match ordered {
-        Ordered::Done(done) => format!("it said `{done}`"),
-        Ordered::Failed { kind, message } => format!("it failed: {kind}: {message}"),
-        Ordered::Stopped => "it stopped".into(),
-        Ordered::Killed => "it was killed".into(),
-    };
-    Failure::new("actor", title)
 }
 
 pub(super) fn refused(errno: Errno) -> Failure {

@@ -6,11 +6,11 @@ use mortmain::sys::Pid;
 
 use super::ledger::{Claim, Home};
 use super::machine::Parent;
-use super::stage::{Doing, Ordered, Stage, path_buf, unexpected};
+use super::stage::{Stage, path_buf};
 use crate::actor::wire::{Done, Order, SweepHow, Swept};
 use crate::scenario::fields::Count;
-use crate::scenario::story::{Actor, Disturbed, Sweeper};
-use crate::scenario::telling::{Failure, Outcome, PREFIX, prefixes};
+use crate::scenario::story::{Disturbed, Sweeper};
+use crate::scenario::telling::{Doing, Failure, Ordered, Outcome, PREFIX, prefixes};
 use crate::world::World;
 
 impl Stage<'_> {
@@ -27,7 +27,7 @@ impl Stage<'_> {
         let mut plain = disturbed.is_none() && by.len() == 1;
         let mut sweeping = Vec::new();
         for name in by {
-            let described = self.sweeper_of(name);
+            let described = self.story.sweeper(name);
             plain &= described.is_plain();
             let root = self.root_for(name)?;
             let order = self.sweep_order(&described, disturbed, root);
@@ -48,37 +48,40 @@ impl Stage<'_> {
         self.heard.begin();
         match &sweeping[..] {
             [(_, pid, order)] => self.order(*pid, order, disturbed)?,
-            several => self.order_all(several.iter().map(|(_, pid, order)| (*pid, order)))?,
+            several => {
+                let orders = several.iter().map(|(_, pid, order)| (*pid, order));
+                self.order_all(orders, disturbed)?;
+            }
         }
+        let (of, mut happened) = (sweeping.len(), 0);
         for (name, pid, _) in sweeping {
-            self.swept(name, pid, disturbed)?;
+            happened += usize::from(self.swept(name, pid)?);
         }
+        self.over |= self.heard.is_over(disturbed, happened, of);
         if plain && !self.over {
             by.iter().try_for_each(|name| self.check_canaries(name))?;
         }
         Ok(())
     }
 
-    /// Gives orders to several, who carry them out in an order of steps that the round draws.
+    /// Gives orders to several, who carry them out in an order of steps that the round draws. What is to
+    /// happen happens to each, as in [`Stage::order`].
     pub(super) fn order_all<'o>(
         &mut self,
-        orders: impl Iterator<Item = (Pid, &'o Order)>,
+        orders: impl Iterator<Item = (Pid, &'o Order)> + Clone,
+        disturbed: Option<(Disturbed, Count)>,
     ) -> Outcome<()> {
-        for (pid, order) in orders {
+        for (pid, order) in orders.clone() {
             self.machine.tell(pid, &super::program::line(order))?;
+        }
+        if disturbed.is_some() {
+            self.run()?;
+            orders.into_iter().try_for_each(|(pid, _)| self.begins(pid, disturbed))?;
         }
         self.machine.draw_lots(self.round);
         let ran = self.run();
         self.machine.in_order();
         ran
-    }
-
-    /// Who sweeps, as it is described; a server sweeps as any program does.
-    fn sweeper_of(&self, name: &str) -> Sweeper {
-        match self.story.actors.get(name) {
-            Some(Actor::Sweeper(sweeper)) => sweeper.clone(),
-            _ => Sweeper { prefix: self.server_of(name).prefix.clone(), ..Sweeper::default() },
-        }
     }
 
     fn sweep_order(
@@ -100,47 +103,37 @@ impl Stage<'_> {
         Order::Sweep { prefix: prefix_for(described), root, how }
     }
 
-    /// What came of a sweep.
-    fn swept(
-        &mut self,
-        name: &str,
-        pid: Pid,
-        disturbed: Option<(Disturbed, Count)>,
-    ) -> Outcome<()> {
+    /// What came of a sweep; answers whether it came to the call at which something was to happen.
+    fn swept(&mut self, name: &str, pid: Pid) -> Outcome<bool> {
         let is_server = self.servers.contains_key(name);
         match self.hears(pid)? {
             Ordered::Done(Done::Swept(swept)) => {
-                // A second one that was to be killed and has less to do than the first ends well.
-                let stopped = disturbed.is_some_and(|(how, _)| how == Disturbed::Stopped);
-                self.over |= stopped || disturbed.is_some() && !self.heard.counts.disturbed;
                 self.note_sweep(swept);
                 if !is_server {
                     self.end_process(pid);
                 }
-                Ok(())
+                Ok(false)
             }
             Ordered::Stopped => {
-                self.heard.counts.disturbed = true;
                 match is_server {
                     true => self.serving(name)?.stopped = Some(Doing::Sweeping),
                     false => drop(self.sweepers.insert(name.into(), pid)),
                 }
-                Ok(())
+                Ok(true)
             }
             Ordered::Killed => {
-                self.heard.counts.disturbed = true;
                 self.servers.remove(name);
                 self.machine.reap(pid);
-                Ok(())
+                Ok(true)
             }
             // It could not even open the root, and says so: that is its right.
             Ordered::Failed { message, .. } if !is_server && message.contains("(EMFILE)") => {
                 let report = vec![message.clone()];
                 self.note_sweep(Swept { report, trouble: Some(message), ..Swept::default() });
                 self.end_process(pid);
-                Ok(())
+                Ok(false)
             }
-            other => Err(unexpected(&other)),
+            other => Err(other.unexpected()),
         }
     }
 
@@ -171,7 +164,7 @@ impl Stage<'_> {
     fn plant_canaries(&mut self, by: &[String]) -> Outcome<()> {
         let old = self.ledger.canaries.len();
         for name in by {
-            let (prefix, home) = (prefix_for(&self.sweeper_of(name)), self.home_of(name));
+            let (prefix, home) = (prefix_for(&self.story.sweeper(name)), self.home_of(name));
             let new = &self.ledger.canaries[old..];
             // One is enough for all who have to remove it.
             if new.iter().any(|other| is_for(other, &prefix, &home)) {
@@ -196,7 +189,7 @@ impl Stage<'_> {
 
     /// Looks whether those have gone that this sweeper had to remove.
     fn check_canaries(&mut self, by: &str) -> Outcome<()> {
-        let (prefix, home) = (prefix_for(&self.sweeper_of(by)), self.home_of(by));
+        let (prefix, home) = (prefix_for(&self.story.sweeper(by)), self.home_of(by));
         for canary in std::mem::take(&mut self.ledger.canaries) {
             if !is_for(&canary, &prefix, &home) {
                 self.ledger.canaries.push(canary);
