@@ -18,7 +18,7 @@ pub enum Class {
     Mounts,
     /// Births, deaths, groups.
     Processes,
-    /// All of it in one program: drawn only.
+    /// All of it but mounts in one program: drawn only.
     Mixed,
 }
 

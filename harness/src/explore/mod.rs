@@ -1,11 +1,12 @@
 //! Exploring: every order of steps and kills that a budget allows.
 //!
 //! A [`Setup`] says which programs run, who starts, how many kills there are, how
-//! many calls fail, and how many tricks an adversary plays. A [`Choice`] is who goes next and what happens to it; a list of them, a
-//! schedule, repeats a run exactly. [`exhaust()`] goes through all of them, breadth first,
-//! so that what it finds is as short as can be; [`sample()`] draws schedules from a seed, for
-//! what is too large for that; [`compare()`] asks of a design each property by itself;
-//! [`replay()`] runs one schedule on live processes, and a [`Trace`] is a schedule that was saved.
+//! many calls fail, and how many tricks an adversary plays. A [`Choice`] is who goes
+//! next and what happens to it; a list of them, a schedule, repeats a run exactly.
+//! [`exhaust()`] goes through all of them, breadth first, so that what it finds is as
+//! short as can be; [`sample()`] draws schedules from a seed, for what is too large for
+//! that; [`compare()`] asks of a design each property by itself; [`replay()`] runs one
+//! schedule on live processes, and a [`Trace`] is a schedule that was saved.
 //! What was drawn is made short by [`shrink()`], and [`explain()`] says why a run ends badly.
 
 mod adversary;
