@@ -42,7 +42,8 @@ impl Options {
     }
 }
 
-fn jobs() -> u64 {
+/// One for each core, and no more than can be told apart.
+pub(crate) fn jobs() -> u64 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8) as u64)
 }
 

@@ -14,17 +14,22 @@ use mortmain_harness::scenario::runner::{self as teller, RunError};
 use mortmain_harness::scenario::telling::Told;
 use mortmain_harness::scenario::world::Tellable;
 use mortmain_harness::scenario::{Diagnostic, read};
-use mortmain_harness::soak::{Asked, Tally, Verdict, Went, runner, shrink};
+use mortmain_harness::soak::{Asked, Place, Tally, Verdict, Went, runner, shrink};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::explore::SAVED;
+use crate::faults::jobs;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
 use crate::scenario;
 
 /// How long it takes where nothing is said: a part of the main job.
 const DEFAULT: Duration = Duration::from_secs(30);
+/// What stories are drawn from where nothing is said.
+const SEED: u64 = 1;
+/// Steps of a story where nothing is said.
+const STEPS: u64 = 60;
 /// How often a story is told at most to make it shorter.
 const TELLINGS: usize = 200;
 /// How long that may take: a story that fails by waiting takes its time.
@@ -42,18 +47,19 @@ pub(crate) struct Options {
     iterations: Option<u64>,
     /// Draw this one alone, from 0
     #[arg(long, value_name = "I", conflicts_with_all = ["time", "iterations"])]
+    #[arg(value_parser = clap::value_parser!(u64).range(..u64::MAX))]
     iteration: Option<u64>,
     /// What stories are drawn from; the same seed draws the same
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = SEED)]
     seed: u64,
     /// Steps of a story
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    #[arg(long, value_name = "N", default_value_t = STEPS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
     steps: u64,
-    /// Stories that are told at the same time [default: one for each core]
-    #[arg(short, long, value_name = "N", env = "MORTMAIN_JOBS")]
+    /// Stories that are told at the same time
+    #[arg(short, long, value_name = "N", env = "MORTMAIN_JOBS", default_value_t = jobs())]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=64))]
-    jobs: Option<u64>,
+    jobs: u64,
     /// Which implementation sweeps
     #[arg(long, value_name = "NAME", value_parser = scenario::subject, default_value = "mortmain")]
     subject: Subject,
@@ -68,9 +74,9 @@ impl Default for Options {
             time: None,
             iterations: None,
             iteration: None,
-            seed: 1,
-            steps: 60,
-            jobs: None,
+            seed: SEED,
+            steps: STEPS,
+            jobs: jobs(),
             subject: Subject::Mortmain,
             save: SAVED.into(),
         }
@@ -85,15 +91,11 @@ impl Options {
     /// The numbers of the stories that may be drawn, and how long they may be.
     fn bounds(&self) -> (std::ops::Range<u64>, Option<Duration>) {
         match (self.iteration, self.iterations) {
-            (Some(one), _) => (one..one.saturating_add(1), None),
+            // OK because the last of all is refused.
+            (Some(one), _) => (one..one + 1, None),
             (None, Some(count)) => (0..count, None),
             (None, None) => (0..u64::MAX, Some(self.time.unwrap_or(DEFAULT))),
         }
-    }
-
-    fn jobs(&self) -> u64 {
-        let cores = || thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        self.jobs.unwrap_or_else(cores)
     }
 }
 
@@ -114,6 +116,7 @@ struct Failed {
     asked: Asked,
     finding: Box<Diagnostic>,
     text: String,
+    place: Place,
 }
 
 /// Draws stories, tells them, and prints what came of it.
@@ -153,7 +156,7 @@ fn collect(options: &Options, lab: &Path, output: &Output, interrupt: &Interrupt
     let mut results = Results::default();
     thread::scope(|scope| {
         let (tell, told) = channel();
-        for _ in 0..options.jobs() {
+        for _ in 0..options.jobs {
             let (tell, work) = (tell.clone(), &work);
             scope.spawn(move || work(&tell));
         }
@@ -186,8 +189,8 @@ impl Results {
             }
             // The first of several is enough.
             Ok(Went::Failed { .. }) if self.failed.is_some() => {}
-            Ok(Went::Failed { finding, text }) => {
-                self.failed = Some(Failed { asked, finding, text });
+            Ok(Went::Failed { finding, text, place }) => {
+                self.failed = Some(Failed { asked, finding, text, place });
             }
             Err(error) => self.broken = Some(error),
         }
@@ -215,7 +218,7 @@ struct Saved {
     steps: [usize; 2],
     /// Whether it fails again when it is told again.
     again: bool,
-    /// What comes of it in the simulated kernel, in words.
+    /// What comes of it on the other kernel, in words.
     world: String,
 }
 
@@ -227,7 +230,7 @@ fn save(
     output: &Output,
     interrupt: &Interrupt,
 ) -> io::Result<Saved> {
-    let Failed { asked, finding, text } = failed;
+    let Failed { asked, finding, text, place } = failed;
     let path = options.save.join(format!("{}.toml", asked.name()));
     let steps = |text: &str| text.matches("[[step]]").count();
     let before = steps(&text);
@@ -244,6 +247,7 @@ fn save(
         path: path.with_extension("trial.toml"),
         lab,
         subject: options.subject,
+        place,
         like: &finding,
         tellings: 0,
         last: None,
@@ -258,9 +262,14 @@ fn save(
     let short = if again { shrink(&text, TELLINGS, &mut fails) } else { text };
     progress.done();
     let finding = trial.end().unwrap_or(finding);
-    fs::write(&path, &short)?;
+    if let Err(error) = fs::write(&path, &short) {
+        writeln!(io::stderr(), "it is saved as it was drawn: {error}")?;
+    }
     let steps = [before, steps(&short)];
-    let world = in_the_world(&path, &short, options.subject);
+    let world = match place {
+        Place::Host => in_the_world(&path, &short, options.subject),
+        Place::World => "on the real kernel it holds: one of the two tellings is wrong".into(),
+    };
     Ok(Saved { path: Some(path), text: short, finding, steps, again, world })
 }
 
@@ -285,6 +294,8 @@ struct Trial<'t> {
     path: PathBuf,
     lab: &'t Path,
     subject: Subject,
+    /// Where it was found.
+    place: Place,
     /// What the other was found to do.
     like: &'t Diagnostic,
     tellings: u64,
@@ -300,7 +311,11 @@ impl Trial<'_> {
             return false;
         }
         self.tellings += 1;
-        match teller::run(self.lab, &story, self.subject) {
+        let told = match self.place {
+            Place::Host => teller::run(self.lab, &story, self.subject),
+            Place::World => Ok(Tellable::of(&story).tell(self.subject)),
+        };
+        match told {
             Ok(Told::Failed { finding, .. }) if alike(&finding, self.like) => {
                 self.last = Some(finding);
                 true
@@ -339,6 +354,9 @@ struct Line<'l> {
     saved: Option<&'l Path>,
     #[serde(skip_serializing_if = "Option::is_none")]
     finding: Option<&'l Diagnostic>,
+    /// Whether it fails every time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    again: Option<bool>,
 }
 
 fn tell(
@@ -352,15 +370,15 @@ fn tell(
     let text = verdict(options, results, saved, took);
     let mut out = output.stdout();
     if output.json() {
-        let (path, finding) = (saved.and_then(|saved| saved.path.as_deref()), saved);
         let line = Line {
             exit: exit as u8,
             seed: options.seed,
             skipped: results.skipped,
             tally: &results.tally,
             text,
-            saved: path,
-            finding: finding.map(|saved| &*saved.finding),
+            saved: saved.and_then(|saved| saved.path.as_deref()),
+            finding: saved.map(|saved| &*saved.finding),
+            again: saved.map(|saved| saved.again),
         };
         output.json_line(&mut out, "soak", &line)?;
         return Ok(exit);
@@ -374,7 +392,7 @@ fn tell(
     let judged = judged(&results.tally).into_iter().map(holds);
     output.table(&mut out, &["claims", "because", "times"], judged)?;
     if let Some(missing) = &results.missing {
-        writeln!(out, "{} skipped: needs {missing}", several(results.skipped, "story"))?;
+        writeln!(out, "{} skipped: needs {missing}", stories(results.skipped))?;
     }
     if let Some(saved) = saved {
         saved.tell(options, &mut out)?;
@@ -383,13 +401,22 @@ fn tell(
     Ok(exit)
 }
 
+fn stories(n: u64) -> String {
+    if n == 1 { "1 story".into() } else { format!("{n} stories") }
+}
+
 /// What happened, and how often.
 fn happened(tally: &Tally) -> Vec<Vec<String>> {
     let steps = tally.steps.iter().map(|(what, count)| (what.clone(), *count));
     let disturbed = tally.disturbed.iter();
     let disturbed = disturbed
         .map(|(operation, count)| (format!("stopped or killed at a call of {operation}"), *count));
-    let sweeps = [("sweeps that ended", tally.sweeps), ("canaries that vanished", tally.canaries)];
+    let sweeps = [
+        ("sweeps that ended", tally.sweeps),
+        ("canaries that vanished", tally.canaries),
+        ("stories told in the simulated kernel as well", tally.in_the_world),
+        ("of which went another way there", tally.otherwise),
+    ];
     let sweeps = sweeps.map(|(what, count)| (what.to_owned(), count));
     let all = steps.chain(disturbed).chain(sweeps);
     all.map(|(what, count)| vec![what, count.to_string()]).collect()
@@ -408,13 +435,10 @@ fn judged(tally: &Tally) -> Vec<Vec<String>> {
 
 fn verdict(options: &Options, results: &Results, saved: Option<&Saved>, took: Duration) -> String {
     let tally = &results.tally;
-    let stories = match tally.stories {
-        1 => "1 story".into(),
-        many => format!("{many} stories"),
-    };
     let removed = tally.of(Verdict::Removed);
     let head = format!(
-        "{stories}, {} in {}, seed {}: {removed} claims removed, {} kept in use",
+        "{}, {} in {}, seed {}: {removed} claims removed, {} kept in use",
+        stories(tally.stories),
         several(tally.all_steps(), "step"),
         humantime::format_duration(Duration::from_secs(took.as_secs())),
         options.seed,

@@ -16,6 +16,8 @@ pub(super) struct Cast {
     pub(super) sweepers: Vec<Sweeper>,
     /// Whether something may be mounted.
     pub(super) mounts: bool,
+    /// Whether nothing is to happen that the simulated kernel has not.
+    pub(super) modest: bool,
 }
 
 /// A server, which is started once at most.
@@ -51,9 +53,11 @@ pub(super) struct Sweeper {
 }
 
 impl Cast {
-    /// Draws one. Who is root can have plain users beside him, and mounts.
+    /// Draws one. Who is root can have plain users beside him, and mounts; a third of all have only what
+    /// the simulated kernel has as well.
     pub(super) fn draw(lots: &mut Lots, root: bool) -> Cast {
-        let plain = |lots: &mut Lots, times| root && lots.one_in(times);
+        let modest = lots.one_in(3);
+        let plain = |lots: &mut Lots, times| root && !modest && lots.one_in(times);
         let mut servers: Vec<Server> = Vec::new();
         for nth in 1..=4 + lots.below(9) {
             let plain_user = plain(lots, 5);
@@ -83,7 +87,7 @@ impl Cast {
         };
         let sweepers = (1..=3).map(sweeper).collect();
         let mounts = plain(lots, 3);
-        Cast { servers, commands, sweepers, mounts }
+        Cast { servers, commands, sweepers, mounts, modest }
     }
 
     /// The servers that can be stopped and killed at a call.
@@ -133,8 +137,8 @@ impl Server {
 }
 
 impl Command {
-    /// Draws one that something can see, whatever becomes of its server: where it has neither the lock
-    /// of its entry nor its group, it works in its claim or has the cookie.
+    /// Draws one that something can see, whatever becomes of its server: where it has not the lock of its
+    /// entry any more, it works in its claim or has the cookie.
     fn draw(lots: &mut Lots, name: String, by: String) -> Command {
         let lock = if lots.one_in(2) { lots.below(3) } else { 0 };
         let lock = ["kept", "closed", "unlocked"][lock];

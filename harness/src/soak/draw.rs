@@ -9,19 +9,16 @@ use super::cast::{Cast, Command, Server, TREASURE};
 use crate::lots::Lots;
 use crate::scenario::host::present::{self, MOUNT_POINT, Present, State};
 
-/// More calls than each operation makes, but for sweeps of much.
-const CALLS: [(Operation, usize); 4] = [
-    (Operation::Create, 20),
-    (Operation::Spawn, 40),
-    (Operation::Close, 300),
-    (Operation::Sweep, 500),
-];
 /// More steps than a child makes between its fork and its exec.
 const STEPS_OF_A_CHILD: usize = 5;
+/// Where claims lie, as a story calls it.
+const ROOT: &str = "root";
+/// A FIFO that somebody has opened.
+const WITH_WRITER: &str = "fifo-with-writer";
 /// What is put in the way.
 const PLANTED: [&str; 10] = [
     "fifo",
-    "fifo-with-writer",
+    WITH_WRITER,
     "directory",
     "full-directory",
     "file",
@@ -49,6 +46,16 @@ impl Operation {
             Operation::Spawn => "spawn",
             Operation::Close => "close",
             Operation::Sweep => "sweep",
+        }
+    }
+
+    /// More calls than it makes, but for sweeps of much.
+    fn calls_max(self) -> usize {
+        match self {
+            Operation::Create => 20,
+            Operation::Spawn => 40,
+            Operation::Close => 300,
+            Operation::Sweep => 500,
         }
     }
 }
@@ -175,9 +182,6 @@ impl<'c> Drawing<'c> {
     /// All that can happen, and to whom.
     fn possible(&self, present: &Present) -> BTreeMap<Can, Vec<&'c str>> {
         let mut all: BTreeMap<Can, Vec<&str>> = BTreeMap::new();
-        // Somebody can always sweep.
-        all.insert(Can::Sweep, vec![""]);
-        all.insert(Can::Plant, vec![""]);
         let mut can = |cans: Vec<Can>, who: &'c str| {
             for can in cans {
                 all.entry(can).or_default().push(who);
@@ -194,7 +198,28 @@ impl<'c> Drawing<'c> {
                 can(vec![Can::Continue, Can::KillSweeper], sweeper);
             }
         }
+        for (sweeper, _) in self.sweepers(present) {
+            can(vec![Can::Sweep], sweeper);
+        }
+        can(vec![Can::Plant], ROOT);
+        for server in &self.cast.servers {
+            // What root puts into the claim of a plain user stays there.
+            if !server.plain_user && present.claims.contains(&server.name) {
+                can(vec![Can::Plant], &server.name);
+            }
+        }
         all
+    }
+
+    /// Who can sweep, and whether each has to remove what nobody uses.
+    fn sweepers(&self, present: &Present) -> Vec<(&'c str, bool)> {
+        // A nested one would sweep in the claim around it.
+        let servers = self.cast.servers.iter().filter(|server| server.within.is_none());
+        let servers = servers.filter(|server| self.listens(&server.name, present));
+        let servers = servers.map(|server| (server.name.as_str(), true));
+        let sweepers = self.cast.sweepers.iter();
+        let sweepers = sweepers.filter(|sweeper| !present.sweepers.contains(&sweeper.name));
+        servers.chain(sweepers.map(|one| (one.name.as_str(), one.is_plain()))).collect()
     }
 
     /// Whether a server does what it is told.
@@ -317,8 +342,8 @@ impl<'c> Drawing<'c> {
                 self.lost.insert(own);
                 Drawn::new("lose a lease", format!("lose-lease = {who:?}"))
             }
-            Can::Sweep => self.sweep(present),
-            Can::Plant => self.plant(present),
+            Can::Sweep => self.sweep(who, present),
+            Can::Plant => self.plant(who),
             Can::Mount => self.mount(who, present),
             Can::Unmount => {
                 self.mounted.remove(who);
@@ -330,7 +355,6 @@ impl<'c> Drawing<'c> {
     fn start(&mut self, who: &str) -> Drawn {
         self.started.insert(who.into());
         let nested = self.server(who).within.is_some();
-        // A nested one would sweep in the claim around it.
         let word = if !nested && self.lots.one_in(3) { "restart" } else { "start" };
         let drawn = Drawn::new("start a server", format!("{word} = {who:?}"));
         // One that has stopped may find the claim around it gone when it goes on.
@@ -382,28 +406,16 @@ impl<'c> Drawing<'c> {
 
     /// The number of a call: small ones as often as large ones.
     fn call(&mut self, of: Operation) -> usize {
-        let most =
-            CALLS.iter().find(|(operation, _)| *operation == of).map_or(1, |(_, most)| *most);
+        let most = of.calls_max();
         let below = 1 << (1 + self.lots.below(most.ilog2() as usize));
         1 + self.lots.below(below.min(most))
     }
 
-    fn sweep(&mut self, present: &Present) -> Drawn {
-        let servers = self.cast.servers.iter().filter(|server| server.within.is_none());
-        let servers = servers.filter(|server| self.listens(&server.name, present));
-        let servers = servers.map(|server| (server.name.as_str(), true));
-        let sweepers = self.cast.sweepers.iter();
-        let sweepers = sweepers.filter(|sweeper| !present.sweepers.contains(&sweeper.name));
-        let sweepers = sweepers.map(|sweeper| (sweeper.name.as_str(), sweeper.is_plain()));
-        let mut able: Vec<(&str, bool)> = servers.chain(sweepers).collect();
-        let mut by = Vec::new();
-        while by.is_empty() || by.len() < 3 && self.lots.one_in(3) && !able.is_empty() {
-            if able.is_empty() {
-                // Everybody who could has stopped: one of them goes on.
-                let stopped = present.sweepers.first().map_or("", String::as_str);
-                return Drawn::new("continue", format!("continue = {stopped:?}"));
-            }
-            by.push(able.swap_remove(self.lots.below(able.len())));
+    fn sweep(&mut self, who: &str, present: &Present) -> Drawn {
+        let (mut by, mut others): (Vec<_>, Vec<_>) =
+            self.sweepers(present).into_iter().partition(|(name, _)| *name == who);
+        while by.len() < 3 && !others.is_empty() && self.lots.one_in(3) {
+            by.push(others.swap_remove(self.lots.below(others.len())));
         }
         let names: Vec<&str> = by.iter().map(|(name, _)| *name).collect();
         let mut drawn = Drawn::new("sweep", format!("sweep = {names:?}"));
@@ -440,30 +452,24 @@ impl<'c> Drawing<'c> {
         works
     }
 
-    fn plant(&mut self, present: &Present) -> Drawn {
+    fn plant(&mut self, who: &str) -> Drawn {
         self.planted += 1;
         let nth = self.planted % 10;
-        let what = PLANTED[self.lots.below(PLANTED.len())];
-        let is_use = what == "fifo-with-writer";
-        let claims = self.cast.servers.iter();
-        // What root puts into the claim of a plain user stays there.
-        let claims = claims.filter(|server| !server.plain_user);
-        let claims = claims.map(|server| server.name.as_str());
-        let claims: Vec<&str> = claims.filter(|name| present.claims.contains(*name)).collect();
-        let place = match self.lots.one_of(&claims) {
-            // Who has it open uses the claim.
-            Some(claim) if !is_use && !self.lots.one_in(3) => {
-                format!("{claim}/files/planted-{nth}")
+        let mut what = PLANTED[self.lots.below(PLANTED.len())];
+        if what == WITH_WRITER && self.cast.modest {
+            what = "fifo";
+        }
+        // Whoever has it open would use the claim.
+        let place = if who == ROOT || what == WITH_WRITER {
+            let random = format!("abcdefghij{nth}2");
+            match self.lots.below(4) {
+                0 => format!("{ROOT}/planted-{nth}"),
+                1 => format!("{ROOT}/story-{random}"),
+                2 => format!("{ROOT}/.story-{random}.new"),
+                _ => format!("{ROOT}/.story-{random}.dead-abcdefghij22"),
             }
-            _ => {
-                let random = format!("abcdefghij{nth}2");
-                match self.lots.below(4) {
-                    0 => format!("root/planted-{nth}"),
-                    1 => format!("root/story-{random}"),
-                    2 => format!("root/.story-{random}.new"),
-                    _ => format!("root/.story-{random}.dead-abcdefghij22"),
-                }
-            }
+        } else {
+            format!("{who}/files/planted-{nth}")
         };
         Drawn::new("plant", format!("plant = {what:?}")).line(&format!("at = {place:?}"))
     }

@@ -5,7 +5,8 @@
 //! judges after every step. What happens next is drawn when the step before is over, from lots and from
 //! who is there, so that every step can happen: who has ended is not killed again. Servers, commands and
 //! sweeps are started, stopped and killed; servers, children and sweeps also before any of their calls.
-//! What has happened is the text of a story file: it tells the same again, without a seed.
+//! What has happened is the text of a story file: it tells the same again, without a seed. And it is told
+//! in the simulated kernel, as far as that has what it needs, where it has to hold as well.
 //!
 //! * [`tell`] draws a story and tells it; [`runner`] lets it do so in a cell;
 //! * [`shrink()`] leaves out of a story that fails whatever it does not need for that.
@@ -32,7 +33,12 @@ use self::draw::{Drawing, Drawn};
 use crate::actor::wire::Subject;
 use crate::lots::Lots;
 use crate::scenario::host::MadeUp;
+use crate::scenario::telling::Told;
+use crate::scenario::world::Tellable;
 use crate::scenario::{Diagnostic, Need, Story, read};
+
+/// What the judges find, and no step that cannot be taken.
+const JUDGED: [&str; 6] = ["S1", "S2", "L1", "L2", "canary", "panic"];
 
 /// Which story is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +78,21 @@ pub enum Went {
         finding: Box<Diagnostic>,
         /// The story so far.
         text: String,
+        /// Where it was told.
+        place: Place,
     },
     /// The machine has not what is needed.
     Skipped(String),
+}
+
+/// Where a story was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The real kernel.
+    Host,
+    /// The simulated one, when it had held on the real one.
+    World,
 }
 
 /// What was drawn is no story: a mistake of this module.
@@ -102,8 +120,11 @@ pub fn tell(asked: &Asked, lab: &Path) -> Result<Went, NoStory> {
     let begun = MadeUp::set(&everybody, lab, asked.subject, cast.tapped());
     let told = begun.map_err(Ended::Found).and_then(|telling| making.tell(telling, asked.steps));
     match told {
-        Ok(()) => Ok(Went::Held(making.tally)),
-        Err(Ended::Found(finding)) => Ok(Went::Failed { finding, text: making.text.whole() }),
+        Ok(()) => making.told_in_the_world(asked.subject),
+        Err(Ended::Found(finding)) => {
+            let text = making.text.whole();
+            Ok(Went::Failed { finding, text, place: Place::Host })
+        }
         Err(Ended::NoStory(mistake)) => Err(mistake),
     }
 }
@@ -141,6 +162,29 @@ impl Making<'_> {
         Ok(())
     }
 
+    /// Tells it in the simulated kernel as well, if that has what it needs. There the n-th call is another
+    /// one, and sweeps at once come to something else, so that a later step may be impossible; what the
+    /// judges find is a finding all the same.
+    fn told_in_the_world(mut self, subject: Subject) -> Result<Went, NoStory> {
+        let story = self.text.story(&self.text.steps)?;
+        let tellable = Tellable::of(&story);
+        if tellable.cases.is_empty() {
+            return Ok(Went::Held(self.tally));
+        }
+        self.tally.in_the_world += 1;
+        match tellable.tell(subject) {
+            Told::Held { .. } => Ok(Went::Held(self.tally)),
+            Told::Failed { finding, .. } if !JUDGED.contains(&finding.code.as_str()) => {
+                self.tally.otherwise += 1;
+                Ok(Went::Held(self.tally))
+            }
+            Told::Failed { finding, .. } => {
+                let text = self.text.whole();
+                Ok(Went::Failed { finding, text, place: Place::World })
+            }
+        }
+    }
+
     fn step(&mut self, telling: &mut MadeUp<'_>, drawn: &Drawn) -> Result<(), Ended> {
         let with_the_call = drawn.text(true);
         let story = self.text.story(&with_the_call)?;
@@ -176,9 +220,9 @@ struct Text {
 }
 
 impl Text {
-    /// The story of these people in which one thing happens.
-    fn story(&self, step: &str) -> Result<Story, NoStory> {
-        let text = format!("{}{step}", self.head);
+    /// The story of these people in which this happens.
+    fn story(&self, steps: &str) -> Result<Story, NoStory> {
+        let text = format!("{}{steps}", self.head);
         read("soak", Path::new("soak.toml"), &text).map_err(|wrong| {
             let wrong = wrong.iter().map(|one| one.render("soak.toml", &text, false));
             NoStory(wrong.collect::<Vec<_>>().join("\n"))

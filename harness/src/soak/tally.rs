@@ -12,6 +12,10 @@ use crate::actor::wire::{Judged, Outcome};
 pub struct Tally {
     /// Stories that were told.
     pub stories: u64,
+    /// Those of them that were told in the simulated kernel as well.
+    pub in_the_world: u64,
+    /// Those of these that went another way there, and could not be told to their ends.
+    pub otherwise: u64,
     /// Steps, by what happens in them.
     pub steps: BTreeMap<String, u64>,
     /// How often somebody was stopped or killed at a call, by the operation that makes it.
@@ -97,6 +101,8 @@ impl Tally {
     /// Adds what happened in another.
     pub fn add(&mut self, other: &Tally) {
         self.stories += other.stories;
+        self.in_the_world += other.in_the_world;
+        self.otherwise += other.otherwise;
         self.sweeps += other.sweeps;
         self.canaries += other.canaries;
         merge(&mut self.steps, &other.steps);
