@@ -458,7 +458,7 @@ pub enum Hindrance {
     Mount,
     /// A directory whose `flock` somebody holds (h5).
     Locked,
-    /// The registry of a claim inside, whose commands run, or might (h5).
+    /// A claim inside, whose owner or commands run, or might (h5).
     InUse,
     /// A directory of another user (h4).
     Foreign {
@@ -505,7 +505,7 @@ impl fmt::Display for Obstacle {
             Hindrance::Locked if here => f.write_str("it is locked by somebody"),
             Hindrance::Locked => write!(f, "`{path}` inside is locked by somebody"),
             Hindrance::InUse => {
-                write!(f, "a command that is registered in `{path}` inside runs, or might")
+                write!(f, "the claim inside that `{path}` belongs to is in use, or might be")
             }
             Hindrance::Foreign { uid } => write!(f, "`{path}` inside belongs to user {uid}"),
             Hindrance::Call { what, errno } => write!(f, "{what} `{path}` failed: {errno}"),

@@ -210,7 +210,10 @@ impl<K: Kernel> Prober<K> for Probes {
             return Finding::cannot_tell(Evidence::OwnerOfAnother(record.random));
         }
         match claim.owner_part() {
-            OwnerPart::Record(record) => owner_process(claim, record),
+            OwnerPart::Record(record) => {
+                let holds = claim.holding.contains(&record.random);
+                owner_process(claim.kernel(), claim.me, record, holds)
+            }
             OwnerPart::Released(_) => Finding::gone(Evidence::Released),
             OwnerPart::Missing if claim.in_progress() => Finding::gone(Evidence::NoOwner),
             OwnerPart::Missing => Finding::cannot_tell(Evidence::OwnerMissing),
@@ -231,9 +234,13 @@ impl<K: Kernel> Prober<K> for Probes {
     }
 }
 
-/// The answer to l2 by a record.
-fn owner_process<K: Kernel>(claim: &Candidate<'_, K>, record: &OwnerRecord) -> Finding {
-    let me = claim.me;
+/// The answer to l2 by a record; `holds` is whether our own process holds that claim.
+pub(crate) fn owner_process<K: Kernel>(
+    kernel: &K,
+    me: &Identity,
+    record: &OwnerRecord,
+    holds: bool,
+) -> Finding {
     let seen = Seen { pid: record.process.pid, program: record.program.clone() };
     // CHECK(l2-same-home): in another boot or namespace the number is another process's, or
     // nobody's.
@@ -241,11 +248,11 @@ fn owner_process<K: Kernel>(claim: &Candidate<'_, K>, record: &OwnerRecord) -> F
         return Finding::gone(Evidence::OwnerElsewhere(seen));
     }
     let wanted = Wanted { process: record.process, home: record.home };
-    match process_ended(claim.kernel(), me, &wanted) {
+    match process_ended(kernel, me, &wanted) {
         Life::Ended(how) => Finding::gone(Evidence::OwnerEnded(seen, how)),
         // CHECK(l2-replaced-by-exec): its program knows nothing of the claim any more, and would
         // pin it for its own life.
-        Life::Runs if seen.pid == me.process.pid && !claim.holding.contains(&record.random) => {
+        Life::Runs if seen.pid == me.process.pid && !holds => {
             Finding::gone(Evidence::OwnerEnded(seen, Ended::ReplacedByExec))
         }
         Life::Runs => Finding::alive(Evidence::OwnerRuns(seen)),

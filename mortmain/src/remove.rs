@@ -13,7 +13,7 @@ use crate::evidence::{Hindrance, Obstacle};
 use crate::grammar::{Place, Random, is_given, random_of};
 use crate::life;
 use crate::probe::{self, CONDEMNED_MODE};
-use crate::record::decode_owner;
+use crate::record::{OwnerRecord, decode_owner};
 use crate::root::{Root, open_own, still_named};
 use crate::sys::{Answer, Errno, Fd, Handle, Identity, Kernel, Name, PathBytes, Stat};
 use crate::verdict::Proof;
@@ -347,18 +347,40 @@ fn explain<K: Kernel>(uid: u32, parent: &Fd<K>, name: &Name, errno: Errno) -> Hi
     }
 }
 
+/// The record of an owner, if that is what stands under this name in a directory.
+fn record_at<K: Kernel>(dir: &Fd<K>, name: &Name) -> Result<Option<OwnerRecord>, Hindrance> {
+    match dir.readlink(name) {
+        Ok(text) => Ok(decode_owner(&text)),
+        // Something else stands there, a link that is longer than any record, or nothing.
+        Err(Errno::ENOENT | Errno::EINVAL | Errno::EXDEV | Errno::EOVERFLOW) => Ok(None),
+        // CHECK(h8-record-unclear): whoever is recorded there may live.
+        Err(errno) => Err(Hindrance::Call { what: "reading the record of", errno }),
+    }
+}
+
 /// Whether there is the record of an owner in a directory.
 fn has_record<K: Kernel>(dir: &Fd<K>) -> Result<bool, Hindrance> {
     for record in [OWNER, RELEASED] {
-        match dir.readlink(&Name::fixed(record)) {
-            Ok(text) if decode_owner(&text).is_some() => return Ok(true),
-            // Something else stands there, or nothing.
-            Ok(_) | Err(Errno::ENOENT | Errno::EINVAL | Errno::EXDEV) => {}
-            // CHECK(h8-record-unclear): whoever is recorded there may live.
-            Err(errno) => return Err(Hindrance::Call { what: "reading the record of", errno }),
+        if record_at(dir, &Name::fixed(record))?.is_some() {
+            return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Refuses the record of a claim inside this one, while its owner runs.
+fn no_owner_runs<K: Kernel>(me: &Identity, parent: &Fd<K>, name: &Name) -> Result<(), Hindrance> {
+    if name.bytes() != OWNER.as_bytes() {
+        return Ok(());
+    }
+    let Some(record) = record_at(parent, name)? else { return Ok(()) };
+    // Our own process may hold it as well, and have lost its lease.
+    let finding = probe::owner_process(parent.kernel(), me, &record, true);
+    // CHECK(h5-owner-inside): the owner of a nested claim may have lost its lease, and live.
+    if finding.proof != Proof::Gone {
+        return Err(Hindrance::InUse);
+    }
+    Ok(())
 }
 
 /// Refuses the registry of a claim inside this one, while its commands run.
@@ -381,8 +403,8 @@ fn no_command_runs<K: Kernel>(
 /// The look before a removal.
 struct Look<'s> {
     me: &'s Identity,
-    /// The claim itself, whose own registry has been asked by now; `None` for a
-    /// stray, of which nothing was.
+    /// The claim itself, whose own owner and registry have been asked by now; `None`
+    /// for a stray, of which nothing was.
     top: Option<Handle>,
     unseal: bool,
     /// What is called as a claim is, inside.
@@ -416,6 +438,9 @@ impl<K: Kernel> Visitor<K> for Look<'_> {
 
     fn leaf(&mut self, parent: &Fd<K>, name: &Name) -> Result<(), Hindrance> {
         match parent.stat_at(name) {
+            Ok(_) if self.top.is_some_and(|top| top != parent.raw()) => {
+                no_owner_runs(self.me, parent, name)
+            }
             Ok(_) | Err(Errno::ENOENT) => Ok(()),
             // CHECK(h2-mounted-file): a file can be a mount point, too.
             Err(Errno::EXDEV) => Err(Hindrance::Mount),

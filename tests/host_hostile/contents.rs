@@ -138,13 +138,34 @@ fn a_command_of_a_dead_claim_keeps_the_one_that_it_lies_in() {
         inner.actor.kill();
         let name = inner.claim.file_name().expect("it has a name").display().to_string();
         let expected = format!(
-            "kept: a command that is registered in `files/{name}/commands` inside runs, or might"
+            "kept: the claim inside that `files/{name}/commands` belongs to is in use, or might be"
         );
         assert_eq!(sentence(&ground.sweep_unseeing(), &outer), expected);
         assert!(inner.files().is_dir());
         command.kill().unwrap();
         command.gone(soon()).unwrap();
         assert_eq!(ground.sweep().removed(), 1);
+    });
+}
+
+#[test]
+fn an_owner_without_its_lease_keeps_the_claim_that_its_own_lies_in() {
+    in_cell(|| {
+        let ground = ground();
+        let outer = ground.dead();
+        let mut actor = ground.actor();
+        let inner = actor.create("inner", &outer.join("files"));
+        let mut inner = Owned { actor, claim: inner };
+        inner.actor.must("lose-lease", "lost 1");
+        let name = inner.claim.file_name().expect("it has a name").display().to_string();
+        let expected = format!(
+            "kept: the claim inside that `files/{name}/owner` belongs to is in use, or might be"
+        );
+        assert_eq!(sentence(&ground.sweep_unseeing(), &outer), expected);
+        assert!(inner.files().is_dir());
+        inner.actor.kill();
+        assert_eq!(ground.sweep().removed(), 1);
+        assert_eq!(ground.names(), [""; 0]);
     });
 }
 
@@ -158,6 +179,10 @@ fn what_has_the_names_of_a_claims_parts_and_is_none_keeps_nothing() {
         fs::create_dir_all(checkout.join("commands")).unwrap();
         fs::write(checkout.join("commands/README"), "how to add a command").unwrap();
         symlink("OWNERS.md", checkout.join("owner")).unwrap();
+        // It is longer than any record, and no less a link.
+        let vendored = checkout.join("vendored");
+        fs::create_dir_all(vendored.join("commands")).unwrap();
+        symlink("OWNERS".repeat(100), vendored.join("owner")).unwrap();
         let report = ground.sweep();
         assert!(matches!(outcome(&report, &claim), Outcome::Removed(_)), "{report}");
         assert_eq!(ground.names(), [""; 0]);
