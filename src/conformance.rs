@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mortmain_harness::conformance::{
     Class, Difference, InWorld, OnHost, Side, SideError, Tally, Trial, draw, every, shrink,
 };
@@ -18,7 +19,7 @@ use crate::output::{Output, several};
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// What programs are about
-    #[arg(long, value_name = "CLASS", default_value = "all")]
+    #[arg(long, value_name = "CLASS", value_parser = chosen(), default_value = ALL)]
     class: Chosen,
     /// Go through all programs of up to so many steps that change something; 0 for none
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -34,30 +35,21 @@ pub(crate) struct Options {
     length: usize,
 }
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Chosen {
-    Locks,
-    Names,
-    Specials,
-    Mounts,
-    Processes,
-    Mixed,
-    All,
+/// All classes, in the place of the name of one.
+const ALL: &str = "all";
+
+/// What `--class` is read by.
+fn chosen() -> impl TypedValueParser<Value = Chosen> {
+    let names = Class::ALL.map(Class::name).into_iter().chain([ALL]);
+    PossibleValuesParser::new(names).map(|name| {
+        let one = Class::ALL.into_iter().find(|class| class.name() == name);
+        Chosen(one.map_or(Class::ALL.to_vec(), |one| vec![one]))
+    })
 }
 
-impl Chosen {
-    fn classes(self) -> &'static [Class] {
-        match self {
-            Chosen::Locks => &[Class::Locks],
-            Chosen::Names => &[Class::Names],
-            Chosen::Specials => &[Class::Specials],
-            Chosen::Mounts => &[Class::Mounts],
-            Chosen::Processes => &[Class::Processes],
-            Chosen::Mixed => &[Class::Mixed],
-            Chosen::All => &Class::ALL,
-        }
-    }
-}
+/// The classes that were asked for.
+#[derive(Clone, Debug)]
+struct Chosen(Vec<Class>);
 
 /// What came of it.
 struct Results {
@@ -84,7 +76,7 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
 
 /// The classes that were asked for, without mounts where these cannot be made; and whether that is so.
 fn classes(options: &Options) -> (Vec<Class>, bool) {
-    let asked = options.class.classes();
+    let Chosen(asked) = &options.class;
     let may = rustix::process::geteuid().is_root();
     let classes: Vec<Class> =
         asked.iter().copied().filter(|class| may || *class != Class::Mounts).collect();

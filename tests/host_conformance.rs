@@ -1,28 +1,19 @@
 //! The simulated kernel beside the real one: the same programs, the same answers.
 
+#[path = "lab/mod.rs"]
+mod lab;
+
 use std::ops::ControlFlow;
-use std::process::Command;
 
 use mortmain::sys::{Call, Errno, Reply};
-use mortmain_harness::cell;
 use mortmain_harness::conformance::{
     Class, Difference, InWorld, OnHost, Program, Tally, Trial, draw, every, shrink,
 };
-use mortmain_harness::guard::ChildGuard;
-use mortmain_harness::wait::Deadline;
 
-const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
+use self::lab::{LAB, lab, without_cells};
 
 /// What programs are drawn from.
 const SEED: u64 = 7;
-
-/// Whether there is no cell here; a test that needs one says why it does nothing.
-fn without_cells() -> bool {
-    let Err(missing) = cell::probe(LAB.as_ref()) else { return false };
-    assert!(std::env::var_os(cell::REQUIRED).is_none(), "{missing}");
-    eprintln!("skipped: {missing}");
-    true
-}
 
 /// Compares the world, as it is or with a lie in it, with the kernel; a difference is shrunk. `None`
 /// where there is no cell.
@@ -247,13 +238,8 @@ fn a_lie_about_a_child_is_found_and_shrunk_to_two_processes() {
 
 /// Runs the lab's command; answers its exit code and what it printed.
 #[track_caller]
-fn lab(args: &[&str]) -> (Option<i32>, Vec<String>) {
-    let mut command = Command::new(LAB);
-    command.arg("conformance").args(args).env("NO_COLOR", "1");
-    let mut child = ChildGuard::spawn(command).expect("the lab starts");
-    let deadline = Deadline::secs(100);
-    let lines = child.lines().expect_eof(deadline, "the end of the lab's output").expect("it ends");
-    (child.wait(deadline).expect("it ends").code(), lines)
+fn conformance(args: &[&str]) -> (Option<i32>, Vec<String>) {
+    lab(&[&["conformance"], args].concat())
 }
 
 #[test]
@@ -262,7 +248,7 @@ fn the_command_prints_a_row_an_operation_and_a_verdict() {
         return;
     }
     let args = ["--class", "names", "--every", "1", "--programs", "200", "--seed", "3"];
-    let (code, lines) = lab(&args);
+    let (code, lines) = conformance(&args);
     assert_eq!(code, Some(0), "{lines:#?}");
     assert!(lines[0].split_whitespace().eq(["operation", "done", "otherwise"]), "{lines:#?}");
     let rmdir = lines.iter().find(|line| line.trim_start().starts_with("rmdir"));
@@ -277,11 +263,11 @@ fn what_was_never_done_is_told_and_is_no_pass() {
         return;
     }
     let args = ["--class", "locks", "--every", "0", "--programs", "1", "--length", "1"];
-    let (code, lines) = lab(&args);
+    let (code, lines) = conformance(&args);
     assert_eq!(code, Some(3), "{lines:#?}");
     assert!(lines.iter().any(|line| line.starts_with("never done: ")), "{lines:#?}");
 
-    let (code, lines) = lab(&[&args[..], &["--json"]].concat());
+    let (code, lines) = conformance(&[&args[..], &["--json"]].concat());
     assert_eq!(code, Some(3), "{lines:#?}");
     let objects: Vec<serde_json::Value> =
         lines.iter().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
@@ -296,7 +282,7 @@ fn no_program_is_no_pass() {
     if without_cells() {
         return;
     }
-    let (code, lines) = lab(&["--every", "0", "--programs", "0"]);
+    let (code, lines) = conformance(&["--every", "0", "--programs", "0"]);
     assert_eq!(
         (code, lines.last().map(String::as_str)),
         (Some(4), Some("no program was asked for"))

@@ -1,53 +1,28 @@
 //! The lab's command as its users see it: what it prints, and how it ends.
 
+#[path = "lab/mod.rs"]
+mod lab;
+
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use mortmain::Sandbox;
 use mortmain_harness::cell;
 use mortmain_harness::ground::{is_root, names_in};
-use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::scratch::scratch_root;
-use mortmain_harness::wait::Deadline;
 
-const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
+use self::lab::{LAB, lab, run, without_cells};
 
 /// The uid and gid that are nobody's on every system.
 const NOBODY: u32 = 65534;
 
-/// Runs the lab; answers its exit code and what it printed. A run makes cells of its own.
-#[track_caller]
-fn lab(args: &[&str]) -> (Option<i32>, Vec<String>) {
-    run(Command::new(LAB).args(args))
-}
-
-/// The same, with what it says on standard error in the place of what it prints.
+/// Runs the lab; answers its exit code and what it says on standard error.
 #[track_caller]
 fn lab_errors(args: &[&str]) -> (Option<i32>, Vec<String>) {
     let errors = "exec \"$0\" \"$@\" 2>&1 >/dev/null";
     run(Command::new("sh").args(["-c", errors, LAB]).args(args))
-}
-
-#[track_caller]
-fn run(command: &mut Command) -> (Option<i32>, Vec<String>) {
-    command.env("NO_COLOR", "1").env_remove("MORTMAIN_JOBS");
-    let command = std::mem::replace(command, Command::new(LAB));
-    let mut child = ChildGuard::spawn(command).expect("the lab starts");
-    let deadline = Deadline::after(Duration::from_secs(100));
-    let lines = child.lines().expect_eof(deadline, "the end of the lab's output").expect("it ends");
-    let status = child.wait(deadline).expect("it ends");
-    (status.code(), lines)
-}
-
-/// Whether series can run here; a test that cannot says why.
-fn without_cells() -> bool {
-    let Err(missing) = cell::probe(LAB.as_ref()) else { return false };
-    assert!(std::env::var_os(cell::REQUIRED).is_none(), "{missing}");
-    eprintln!("skipped: {missing}");
-    true
 }
 
 #[test]
@@ -671,7 +646,10 @@ fn the_table_of_stories_is_that_of_the_documentation() {
     assert_eq!(code, Some(0));
     let documentation = include_str!("../docs/stories.md").lines();
     let table: Vec<&str> = documentation.filter(|line| line.starts_with('|')).collect();
-    assert_eq!(lines, table, "make it anew: cargo lab scenario --table");
+    for (line, expected) in lines.iter().zip(&table) {
+        assert_eq!(line, expected, "make it anew: cargo lab scenario --table");
+    }
+    assert_eq!(lines.len(), table.len(), "make it anew: cargo lab scenario --table");
 }
 
 #[test]

@@ -1,35 +1,12 @@
 //! Stories that are drawn: they hold, a mistake is found by them, and what is found is a story file.
 
+#[path = "lab/mod.rs"]
+mod lab;
+
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
-use mortmain_harness::cell;
-use mortmain_harness::guard::ChildGuard;
-use mortmain_harness::wait::Deadline;
-
-const LAB: &str = env!("CARGO_BIN_EXE_mortmain-lab");
-
-/// Runs the lab; answers its exit code and what it printed.
-#[track_caller]
-fn lab(args: &[&str]) -> (Option<i32>, Vec<String>) {
-    let mut command = Command::new(LAB);
-    command.args(args).env("NO_COLOR", "1").env_remove("MORTMAIN_JOBS");
-    let mut child = ChildGuard::spawn(command).expect("the lab starts");
-    let deadline = Deadline::after(Duration::from_secs(100));
-    let lines = child.lines().expect_eof(deadline, "the end of the lab's output").expect("it ends");
-    let status = child.wait(deadline).expect("it ends");
-    (status.code(), lines)
-}
-
-/// Whether stories can be told here; a test that cannot says why.
-fn without_cells() -> bool {
-    let Err(missing) = cell::probe(LAB.as_ref()) else { return false };
-    assert!(std::env::var_os(cell::REQUIRED).is_none(), "{missing}");
-    eprintln!("skipped: {missing}");
-    true
-}
+use self::lab::{lab, without_cells};
 
 #[test]
 fn what_is_drawn_holds_and_is_counted() {
@@ -48,6 +25,7 @@ fn what_is_drawn_holds_and_is_counted() {
     assert!(count(&line["steps"]) > 60, "{line}");
     assert!(count(&line["disturbed"]) > 0, "nobody was stopped or killed at a call: {line}");
     assert!(line["canaries"].as_u64() > Some(0), "{line}");
+    assert!(line["in-the-world"].as_u64() > Some(0), "{line}");
     for verdict in ["removed", "kept-in-use"] {
         assert!(count(&line["verdicts"][verdict]) > 0, "no claim was {verdict}: {line}");
     }

@@ -7,9 +7,9 @@
 //!
 //! Invariant: calls that the adversary makes through the same kernel are not shown to it again.
 //!
-//! It deliberately does not count, record, fail or kill: that is what [`crate::faults`] does.
+//! It deliberately does not record, fail or kill: that is what [`crate::faults`] does.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -64,6 +64,20 @@ impl<K: Kernel> Intercept<K> {
             None
         };
         Self::new(kernel, Rc::new(RefCell::new(adversary)))
+    }
+
+    /// One that only counts: the calls that `which` picks, before they are made.
+    pub fn counting(
+        kernel: K,
+        mut which: impl FnMut(&Call) -> bool + 'static,
+    ) -> (Self, Rc<Cell<u32>>) {
+        let counted = Rc::new(Cell::new(0));
+        let count = Rc::clone(&counted);
+        let adversary = move |call: &Call, now: Moment| {
+            count.set(count.get() + u32::from(now == Moment::Before && which(call)));
+            None
+        };
+        (Self::new(kernel, Rc::new(RefCell::new(adversary))), counted)
     }
 
     /// One that answers every call that `which` picks with an error number of its own.

@@ -1,14 +1,12 @@
 //! What a claim may hold that must not be followed, not be opened, not be emptied, or cannot be
 //! removed (h3, h5, r5).
 
-use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
-use std::rc::Rc;
 
 use mortmain::protocol::SweepOptions;
 use mortmain::sys::{Call, Errno, Host};
@@ -16,7 +14,7 @@ use mortmain::{Namespace, Outcome};
 use mortmain_harness::actor::Actor;
 use mortmain_harness::ground::{Owned, names_in, outcome, sentence};
 use mortmain_harness::guard::ChildGuard;
-use mortmain_harness::intercept::{Intercept, Moment};
+use mortmain_harness::intercept::Intercept;
 use mortmain_harness::scripts::RUNS_ON;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
@@ -263,14 +261,8 @@ fn a_mode_is_given_back_to_those_that_lack_it_and_to_no_other() {
             let inside = claim.join("files/inside");
             fs::create_dir(&inside).unwrap();
             fs::set_permissions(&inside, Permissions::from_mode(mode)).unwrap();
-            let counted = Rc::new(Cell::new(0));
-            let count = Rc::clone(&counted);
-            let adversary = move |call: &Call, moment: Moment| {
-                let changes = moment == Moment::Before && matches!(call, Call::Chmod { .. });
-                count.set(count.get() + u32::from(changes));
-                None
-            };
-            let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+            let is_change = |call: &Call| matches!(call, Call::Chmod { .. });
+            let (kernel, counted) = Intercept::counting(Host, is_change);
             let report = ground.over(&kernel).sweep(&SweepOptions::default());
             assert_eq!((report.removed(), counted.get()), (1, changes), "{mode:o}: {report}");
         }

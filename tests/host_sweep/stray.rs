@@ -1,7 +1,7 @@
 //! Strays: what an operator's word for a directory without a record removes, and everything that
 //! contradicts it (l8).
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -426,13 +426,8 @@ fn a_stray_that_is_used_is_not_even_renamed() {
         let mut works = waits();
         works.current_dir(&stray);
         let _user = start(works);
-        let renames = Rc::new(Cell::new(0));
-        let seen = Rc::clone(&renames);
-        let counts = move |call: &Call, _: Moment| {
-            seen.set(seen.get() + u32::from(matches!(call, Call::Rename { .. })));
-            None
-        };
-        let kernel = Intercept::new(Host, Rc::new(RefCell::new(counts)));
+        let is_rename = |call: &Call| matches!(call, Call::Rename { .. });
+        let (kernel, renames) = Intercept::counting(Host, is_rename);
         let kept = only(ground.over(&kernel).adopt(&exact("stray")).unwrap());
         assert!(matches!(kept.outcome, Outcome::Kept(_)), "{kept}");
         assert_eq!(renames.get(), 0);
@@ -584,14 +579,8 @@ fn a_stray_is_given_its_mode_back_if_it_lacks_it_and_not_otherwise() {
         for (mode, changes) in [(0o700, 0), (0o755, 0), (0o500, 1)] {
             let path = stray(&ground, "stray");
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let counted = Rc::new(Cell::new(0));
-            let count = Rc::clone(&counted);
-            let adversary = move |call: &Call, moment: Moment| {
-                let changes = moment == Moment::Before && matches!(call, Call::Chmod { .. });
-                count.set(count.get() + u32::from(changes));
-                None
-            };
-            let kernel = Intercept::new(Host, Rc::new(RefCell::new(adversary)));
+            let is_change = |call: &Call| matches!(call, Call::Chmod { .. });
+            let (kernel, counted) = Intercept::counting(Host, is_change);
             let gone = only(ground.over(&kernel).adopt(&exact("stray")).unwrap());
             assert!(matches!(gone.outcome, Outcome::Removed(_)), "{gone}");
             assert_eq!(counted.get(), changes, "{mode:o}");

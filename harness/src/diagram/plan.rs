@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mortmain::sys::{Call, Pid, Reply};
-use mortmain_subjects::Beyond;
 
 use super::{BAR, GUTTER, LABEL_AT, LETTER, MARGIN};
 use crate::handles::{Handles, Opened};
@@ -201,23 +200,11 @@ fn label(handles: &Handles, event: &Event) -> String {
 fn what(handles: &Handles, event: &Event) -> String {
     let pid = event.who.pid;
     let Some(Called { request, .. }) = &event.called else { return event.text.clone() };
-    match &**request {
-        Request::Call(call) => match call {
-            Call::OpenDir { dir, name }
-            | Call::OpenFile { dir, name }
-            | Call::CreateFile { dir, name }
-            | Call::StatAt { dir, name }
-            | Call::Mkdir { dir, name }
-            | Call::Symlink { dir, name, .. }
-            | Call::Readlink { dir, name }
-            | Call::Unlink { dir, name }
-            | Call::Rmdir { dir, name }
-            | Call::Unseal { dir, name } => {
-                format!("{} {}", call.word(), handles.path_in(pid, *dir, name))
-            }
-            Call::Rename { dir, from, to } => {
-                format!("rename {} -> {to}", handles.path_in(pid, *dir, from))
-            }
+    let path = match &**request {
+        Request::Call(Call::Rename { dir, from, to }) => {
+            format!("{} -> {to}", handles.path_in(pid, *dir, from))
+        }
+        Request::Call(
             Call::Close { fd }
             | Call::Stat { fd }
             | Call::FsMagic { fd }
@@ -228,25 +215,17 @@ fn what(handles: &Handles, event: &Event) -> String {
             | Call::Read { fd, .. }
             | Call::Write { fd, .. }
             | Call::Sync { fd }
-            | Call::ReadDir { dir: fd, .. } => {
-                format!("{} {}", call.word(), handles.path(pid, *fd))
-            }
-            _ => call.to_string(),
+            | Call::ReadDir { dir: fd, .. },
+        )
+        | Request::Child(ChildCall::KeepOverExec { fd }) => handles.path(pid, *fd).to_string(),
+        request => match request.named() {
+            Some((dir, name)) => handles.path_in(pid, dir, name),
+            None => return request.to_string(),
         },
-        Request::Beyond(Beyond::Modified { dir, name }) => {
-            format!("modified {}", handles.path_in(pid, *dir, name))
-        }
-        Request::Beyond(Beyond::OpenPlain { dir, name }) => {
-            format!("open-plain {}", handles.path_in(pid, *dir, name))
-        }
-        Request::Child(ChildCall::Symlink { dir, name, .. }) => {
-            format!("symlink {}", handles.path_in(pid, *dir, name))
-        }
-        Request::Child(ChildCall::KeepOverExec { fd }) => {
-            format!("keep-over-exec {}", handles.path(pid, *fd))
-        }
-        other => other.to_string(),
-    }
+    };
+    let told = request.to_string();
+    let word = told.split_once(' ').map_or(&*told, |(word, _)| word);
+    format!("{word} {path}")
 }
 
 /// What comes of a step, if there is anything to tell.

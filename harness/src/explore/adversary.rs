@@ -5,14 +5,13 @@
 //! have.
 
 use mortmain::sys::{Call, Handle, Name, Pid};
-use mortmain_subjects::Beyond;
 
 use super::choice::{Aim, Choice};
 use super::machine::{Machine, State};
 use crate::judge::Who;
 use crate::simulated::Engine;
 use crate::timeline::EventKind;
-use crate::world::request::{ChildCall, Request};
+use crate::world::request::Request;
 use crate::world::{Spot, Trick};
 
 /// A claim's name to every design, and nobody's.
@@ -20,33 +19,14 @@ const OF_NOBODY: &str = "p-ofnobody2222";
 
 /// The directory and the name that a request is about.
 fn aimed_at(request: &Request, aim: Aim) -> Option<(Handle, Name)> {
-    let (dir, name) = match (request, aim) {
-        (Request::Call(Call::Rename { dir, to, .. }), Aim::NewName) => (dir, to),
-        (_, Aim::NewName) => return None,
+    match (request, aim) {
+        (Request::Call(Call::Rename { dir, to, .. }), Aim::NewName) => Some((*dir, to.clone())),
+        (_, Aim::NewName) => None,
         (Request::Call(Call::ReadDir { dir, restart: true }), _) => {
-            return Some((*dir, Name::fixed(OF_NOBODY)));
+            Some((*dir, Name::fixed(OF_NOBODY)))
         }
-        (
-            Request::Call(
-                Call::OpenDir { dir, name }
-                | Call::OpenFile { dir, name }
-                | Call::CreateFile { dir, name }
-                | Call::StatAt { dir, name }
-                | Call::Mkdir { dir, name }
-                | Call::Symlink { dir, name, .. }
-                | Call::Readlink { dir, name }
-                | Call::Rename { dir, from: name, .. }
-                | Call::Unlink { dir, name }
-                | Call::Rmdir { dir, name }
-                | Call::Unseal { dir, name },
-            ),
-            _,
-        ) => (dir, name),
-        (Request::Beyond(Beyond::Modified { dir, name } | Beyond::OpenPlain { dir, name }), _)
-        | (Request::Child(ChildCall::Symlink { dir, name, .. }), _) => (dir, name),
-        _ => return None,
-    };
-    Some((*dir, name.clone()))
+        _ => request.named().map(|(dir, name)| (dir, name.clone())),
+    }
 }
 
 impl<E: Engine> Machine<'_, E> {

@@ -151,6 +151,29 @@ pub enum Request {
 }
 
 impl Request {
+    /// The directory and the name that it is about; of two names the first.
+    #[must_use]
+    pub fn named(&self) -> Option<(Handle, &Name)> {
+        match self {
+            Request::Call(
+                Call::OpenDir { dir, name }
+                | Call::OpenFile { dir, name }
+                | Call::CreateFile { dir, name }
+                | Call::StatAt { dir, name }
+                | Call::Mkdir { dir, name }
+                | Call::Symlink { dir, name, .. }
+                | Call::Readlink { dir, name }
+                | Call::Rename { dir, from: name, .. }
+                | Call::Unlink { dir, name }
+                | Call::Rmdir { dir, name }
+                | Call::Unseal { dir, name },
+            )
+            | Request::Beyond(Beyond::Modified { dir, name } | Beyond::OpenPlain { dir, name })
+            | Request::Child(ChildCall::Symlink { dir, name, .. }) => Some((*dir, name)),
+            _ => None,
+        }
+    }
+
     /// Whether it is a mark, which takes no step of its own: it is done
     /// together with the answer to the request before it.
     #[must_use]
