@@ -8,7 +8,7 @@ use mortmain_harness::explore::{
     Bounds, Case, Counts, FOR_EVER, Subject, Verdict, Without, exhaust_watched, explain,
 };
 use mortmain_harness::judge::{Judged, Property};
-use mortmain_harness::simulated::subject::{Manner, Then};
+use mortmain_harness::simulated::subject::{Beside, Manner, Then};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     subject: Option<Subject>,
     /// List the designs, and explore nothing
     #[arg(long, conflicts_with_all = [
-        "without", "subject", "property", "manner", "then", "sweeps", "kills", "failures", "waits", "tricks",
+        "without", "subject", "property", "owners", "beside", "manner", "then", "sweeps", "kills", "failures", "waits", "tricks",
         "engine", "drawn", "save", "states",
     ])]
     list: bool,
@@ -38,6 +38,14 @@ pub(crate) struct Options {
     /// (nothing is left in the end) or L2 (nobody goes on for ever)
     #[arg(long, value_name = "ID", value_parser = property)]
     property: Option<Judged>,
+    /// Owners that run at the same time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=i64::from(Case::OWNERS_MAX)))]
+    owners: u8,
+    /// What each has beside its directory: command, nothing, copy (of itself, forked) or nested (a copy
+    /// that makes a directory of its own in the first one)
+    #[arg(long, value_name = "WHAT", value_parser = beside, default_value = "command")]
+    beside: Beside,
     /// How the command behaves: plain, closes-all, leaves-child, leaves-daemon or escapes
     #[arg(long, value_name = "MANNER", value_parser = manner)]
     manner: Option<Manner>,
@@ -100,13 +108,15 @@ pub(crate) const SAVED: &str = "target/lab";
 const STATES_MAX: u32 = 4_000_000;
 
 impl Options {
-    /// The gate, as the main job has it.
-    pub(crate) fn gate() -> Options {
+    /// The gate.
+    fn gate() -> Options {
         Options {
             without: None,
             subject: None,
             list: false,
             property: None,
+            owners: 1,
+            beside: Beside::Command,
             manner: None,
             then: None,
             sweeps: None,
@@ -121,14 +131,18 @@ impl Options {
         }
     }
 
-    /// One call that fails anywhere, with one sweep and one kill.
-    pub(crate) fn failing() -> Options {
-        Options { sweeps: Some(1), kills: Some(1), failures: Some(1), ..Options::gate() }
-    }
-
-    /// One trick of an adversary anywhere, with one sweep and one kill.
-    pub(crate) fn tricked() -> Options {
-        Options { tricks: Some(1), ..Options::gate() }
+    /// What the main job explores: the gate; and with one sweep and one kill a call that fails anywhere,
+    /// a trick of an adversary anywhere, two owners, and an owner with a copy that makes a directory in
+    /// its own.
+    pub(crate) fn searches() -> [Options; 5] {
+        let small = || Options { sweeps: Some(1), kills: Some(1), ..Options::gate() };
+        [
+            Options::gate(),
+            Options { failures: Some(1), ..small() },
+            Options { tricks: Some(1), ..Options::gate() },
+            Options { owners: 2, beside: Beside::Nothing, ..small() },
+            Options { beside: Beside::Nested, failures: Some(1), ..small() },
+        ]
     }
 
     /// What is wrong with an option that the engine has no use for.
@@ -163,9 +177,18 @@ impl Options {
             _ if self.tricks_or(0) > 0 => Case::SMALL,
             _ => Case::GATE,
         };
+        // What shows soonest what is wrong with a rule or a design is a command's.
+        let case = match self.beside {
+            Beside::Command => case,
+            Beside::Nothing | Beside::Copy | Beside::Nested => {
+                Case { manner: Manner::Plain, then: Then::Idle, ..case }
+            }
+        };
         Case {
             judged: self.property.unwrap_or(case.judged),
             tricks: self.tricks_or(case.tricks),
+            owners: self.owners.into(),
+            beside: self.beside,
             manner: self.manner.unwrap_or(case.manner),
             then: self.then.unwrap_or(case.then),
             waits: self.waits.map_or(case.waits, u32::from),
@@ -186,6 +209,10 @@ impl Engine {
 
 pub(crate) fn rule(id: &str) -> Result<Without, String> {
     one_of(&Without::RULES, id)
+}
+
+fn beside(word: &str) -> Result<Beside, String> {
+    one_of(&Beside::WORDS, word)
 }
 
 pub(crate) fn manner(word: &str) -> Result<Manner, String> {
@@ -223,6 +250,10 @@ pub(crate) fn run(options: &Options, output: &Output, interrupt: &Interrupt) -> 
         return Ok(Exit::Usage);
     }
     let case = options.case();
+    if let Some(contradiction) = case.contradiction() {
+        writeln!(io::stderr(), "{contradiction}")?;
+        return Ok(Exit::Usage);
+    }
     let what = describe(&case);
     if options.engine == Engine::Series {
         let work = series::Work { case, what: &what, save: &options.save };
@@ -277,7 +308,15 @@ pub(crate) fn describe(case: &Case) -> String {
     if case.subject != Subject::MORTMAIN {
         what += &format!("{}: ", case.subject.name());
     }
-    what += &format!("1 owner, 1 command, {sweeps}, {}", several(case.kills.into(), "kill"));
+    what += &several(case.owners as u64, "owner");
+    let each = if case.owners > 1 { " each" } else { "" };
+    what += &match case.beside {
+        Beside::Command => format!(", 1 command{each}"),
+        Beside::Nothing => String::new(),
+        Beside::Copy => format!(", 1 copy{each}"),
+        Beside::Nested => format!(", 1 copy{each} with a nested directory"),
+    };
+    what += &format!(", {sweeps}, {}", several(case.kills.into(), "kill"));
     if case.waits > 0 {
         what += &format!(", {} of a day", several(case.waits.into(), "wait"));
     }
@@ -375,7 +414,8 @@ mod tests {
         let manners = Manner::WORDS.map(|(word, _)| word);
         let thens = Then::WORDS.map(|(word, _)| word);
         let tricks = Trick::WORDS.map(|(word, _)| word);
-        for word in manners.into_iter().chain(thens).chain(tricks) {
+        let besides = Beside::WORDS.map(|(word, _)| word);
+        for word in manners.into_iter().chain(thens).chain(tricks).chain(besides) {
             assert!(page.contains(&format!("\n| `{word}` |")), "{word} is not explained");
         }
     }

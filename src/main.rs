@@ -138,14 +138,14 @@ fn run(cli: &Cli) -> io::Result<Exit> {
         None => {
             let modelled = model::run(&model::Options::named(), &cli.output, &interrupt)?;
             let refined = refine::run(&refine::Options::default(), &cli.output, &interrupt)?;
-            let explored = explore::run(&explore::Options::gate(), &cli.output, &interrupt)?;
-            let failing = explore::run(&explore::Options::failing(), &cli.output, &interrupt)?;
-            let tricked = explore::run(&explore::Options::tricked(), &cli.output, &interrupt)?;
+            let mut searched = modelled.and(refined);
+            for options in explore::Options::searches() {
+                searched = searched.and(explore::run(&options, &cli.output, &interrupt)?);
+            }
             let compared = compare::run(&compare::Options::all(), &cli.output, &interrupt)?;
             let told = scenario::run(&scenario::Options::default(), &cli.output, &interrupt)?;
             let drawn = soak::run(&soak::Options::default(), &cli.output, &interrupt)?;
             let faults = faults::run(&faults::Options::everything(), &cli.output, &interrupt)?;
-            let searched = modelled.and(refined).and(explored).and(failing).and(tricked);
             Ok(searched.and(compared).and(told).and(drawn).and(faults))
         }
     }

@@ -16,7 +16,7 @@ use mortmain_harness::explore::{
     exhaust, replay,
 };
 use mortmain_harness::judge::{Judged, Property, Violation};
-use mortmain_harness::simulated::subject::{self, Manner, Then};
+use mortmain_harness::simulated::subject::{self, Beside, Manner, Then};
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::Reaping;
 use mortmain_subjects::Mortmain;
@@ -77,6 +77,36 @@ fn one_failing_call_and_one_kill_hold() {
     let exploration = check_holds(case);
     let without = check_holds(Case::SMALL);
     assert!(exploration.counts.states > 10 * without.counts.states, "{}", exploration.counts);
+}
+
+#[test]
+fn two_owners_hold() {
+    for then in [Then::Idle, Then::Exit] {
+        check_holds(Case { owners: 2, beside: Beside::Nothing, then, ..Case::SMALL });
+    }
+}
+
+/// The copy has the same lease, and says of nothing but itself that it does not use the claim any more.
+#[test]
+fn an_owner_and_its_copy_hold() {
+    check_holds(Case { beside: Beside::Copy, then: Then::Close, ..Case::SMALL });
+    check_copies(Beside::Copy);
+}
+
+#[test]
+fn a_nested_claim_and_the_one_around_it_hold() {
+    check_copies(Beside::Nested);
+}
+
+/// Owners with copies that give nothing up, with one sweep and one kill, and with a call that fails.
+#[track_caller]
+fn check_copies(beside: Beside) {
+    for then in [Then::Idle, Then::Exit] {
+        for (failures, reaping) in [(0, Reaping::AtOnce), (0, Reaping::Never), (1, Reaping::AtOnce)]
+        {
+            check_holds(Case { beside, then, failures, reaping, ..Case::SMALL });
+        }
+    }
 }
 
 /// Everything that this manner of command and an owner can do, with one sweep

@@ -2,7 +2,7 @@
 
 use mortmain_harness::explore::Setup;
 use mortmain_harness::simulated::Programs;
-use mortmain_harness::simulated::subject::{self, Then};
+use mortmain_harness::simulated::subject::{self, Company, Then};
 use mortmain_harness::world::World;
 use mortmain_subjects::{Design, LockFile, Mortmain, OwnerPid};
 
@@ -49,8 +49,8 @@ impl Work {
 
 fn setup<D: Design>(kills: u32) -> Setup {
     let mut programs = Programs::default();
-    let owner =
-        programs.add("owner", |world| subject::owner::<D, _>(world, world, None, Then::Idle));
+    let owner = programs
+        .add("owner", |world| subject::owner::<D, _>(world, world, Company::Nothing, Then::Idle));
     let sweep = programs.add("sweep", subject::sweep::<D, _>);
     // Every call is a point for the others, so it is one here.
     Setup { kills, ..Setup::undisturbed(programs, vec![owner, sweep], sweep) }

@@ -1,7 +1,7 @@
 //! The gate for the seam: the code that ships, unchanged, on the simulated kernel; and other designs
 //! in its place.
 //!
-//! An owner makes a claim and starts a command; sweeps run at the same time; processes are killed
+//! Owners make claims and start commands, or have something else beside; sweeps run at the same time; processes are killed
 //! between any two calls; from every state on the way everybody is killed at once and one more
 //! sweep must leave nothing. A rule can be switched off from outside, to see what it is for.
 
@@ -17,9 +17,8 @@ use super::subjects::Cast;
 use super::{Setup, Subject};
 use crate::answers::Answers;
 use crate::judge::Judged;
-use crate::simulated::subject::{self, Manner, Then};
+use crate::simulated::subject::{self, Beside, Company, Manner, Then};
 use crate::simulated::{Programs, WorldChild, WorldKernel};
-use crate::world::ids::ProgramId;
 use crate::world::request::Command;
 use crate::world::{Reaping, Rules};
 
@@ -28,6 +27,10 @@ use crate::world::{Reaping, Rules};
 pub struct Case {
     /// The design under test.
     pub subject: Subject,
+    /// How many owners there are.
+    pub owners: usize,
+    /// What each has beside its directory.
+    pub beside: Beside,
     /// How the command behaves.
     pub manner: Manner,
     /// How the owner goes on.
@@ -125,12 +128,12 @@ impl Without {
     }
 
     /// The programs of the implementation with the rule switched off.
-    fn cast(self, programs: &mut Programs, command: ProgramId, then: Then) -> Cast {
+    fn cast(self, programs: &mut Programs, company: Company, then: Then) -> Cast {
         let owner = programs.add("owner", move |world| match self {
             Without::P1 => {
-                subject::owner::<Mortmain, _>(world, &LateLock::new(world), Some(command), then)
+                subject::owner::<Mortmain, _>(world, &LateLock::new(world), company, then)
             }
-            _ => subject::owner::<Mortmain, _>(world, world, Some(command), then),
+            _ => subject::owner::<Mortmain, _>(world, world, company, then),
         });
         let sweep = programs.add("sweep", move |world| match self {
             Without::L3 => {
@@ -158,6 +161,8 @@ impl Case {
     /// The gate: one owner, one command, two sweeps, two kills.
     pub const GATE: Case = Case {
         subject: Subject::MORTMAIN,
+        owners: 1,
+        beside: Beside::Command,
         manner: Manner::Plain,
         then: Then::Idle,
         sweeps: 2,
@@ -174,19 +179,41 @@ impl Case {
     /// Most sweeps at the same time: more are not explored in a lifetime.
     pub const SWEEPS_MAX: u8 = 4;
 
+    /// Most owners at the same time, of which there has to be one.
+    pub const OWNERS_MAX: u8 = 3;
+
     /// Enough for everything but what takes two sweeps, or two deaths.
     pub const SMALL: Case = Case { sweeps: 1, kills: 1, ..Case::GATE };
+
+    /// What in it does not go together, in a sentence.
+    #[must_use]
+    pub fn contradiction(self) -> Option<String> {
+        let Case { beside, manner, then, .. } = self;
+        let word = match (beside, then) {
+            (Beside::Command, _) => return None,
+            (_, Then::Idle | Then::Exit | Then::Close) if manner == Manner::Plain => return None,
+            (_, Then::Idle | Then::Exit | Then::Close) => manner.word(),
+            _ => then.word(),
+        };
+        Some(format!("`{word}` is about a command, and there is none beside `{}`", beside.word()))
+    }
 
     /// What is explored.
     #[must_use]
     pub fn setup(self) -> Setup {
         let mut programs = Programs::default();
         let command = programs.add("command", move |world| subject::command(world, self.manner));
-        let Cast { owner, sweep } = match self.without {
-            Without::Nothing => self.subject.cast(&mut programs, command, self.then),
-            without => without.cast(&mut programs, command, self.then),
+        let company = match self.beside {
+            Beside::Command => Company::Command(command),
+            Beside::Nothing => Company::Nothing,
+            Beside::Copy => Company::Copy { nests: false },
+            Beside::Nested => Company::Copy { nests: true },
         };
-        let mut starts = vec![owner];
+        let Cast { owner, sweep } = match self.without {
+            Without::Nothing => self.subject.cast(&mut programs, company, self.then),
+            without => without.cast(&mut programs, company, self.then),
+        };
+        let mut starts = vec![owner; self.owners];
         starts.extend(vec![sweep; self.sweeps]);
         Setup {
             rules: Rules { reaping: self.reaping, moves: self.subject.moves(), ..Rules::default() },

@@ -11,8 +11,8 @@ use mortmain_subjects::{
 
 use super::{Case, WAIT_SECONDS};
 use crate::judge::Property;
-use crate::simulated::subject::{self, Manner, Then};
-use crate::simulated::{Programs, WorldChild};
+use crate::simulated::subject::{self, Company, Manner, Then};
+use crate::simulated::{Programs, WorldChild, WorldKernel};
 use crate::world::Moves;
 use crate::world::ids::ProgramId;
 
@@ -41,7 +41,7 @@ pub struct Rejection {
 pub struct Subject {
     name: &'static str,
     idea: &'static str,
-    cast: fn(&mut Programs, ProgramId, Then) -> Cast,
+    cast: fn(&mut Programs, Company, Then) -> Cast,
     rest_seconds: u64,
     moves: Moves,
     rejections: &'static [Rejection],
@@ -62,9 +62,9 @@ impl PartialEq for Subject {
 
 impl Eq for Subject {}
 
-fn cast<D: Design>(programs: &mut Programs, command: ProgramId, then: Then) -> Cast {
-    let owner = programs
-        .add("owner", move |world| subject::owner::<D, _>(world, world, Some(command), then));
+fn cast<D: Design>(programs: &mut Programs, company: Company, then: Then) -> Cast {
+    let owner = move |world: &WorldKernel| subject::owner::<D, _>(world, world, company, then);
+    let owner = programs.add("owner", owner);
     let sweep = programs.add("sweep", subject::sweep::<D, _>);
     programs.set_child_part(D::child::<WorldChild>);
     Cast { owner, sweep }
@@ -159,8 +159,8 @@ impl Subject {
         self.moves
     }
 
-    pub(super) fn cast(self, programs: &mut Programs, command: ProgramId, then: Then) -> Cast {
-        (self.cast)(programs, command, then)
+    pub(super) fn cast(self, programs: &mut Programs, company: Company, then: Then) -> Cast {
+        (self.cast)(programs, company, then)
     }
 }
 

@@ -16,7 +16,8 @@
 //! when the trace was made, and a replay in which one asks for something else says where that began.
 //! Whatever cannot be understood is an error with its place, never a guess. Version 2 adds to the case which
 //! design it is of (`subject=`), how often time passes (`waits=`) and what is judged (`judged=`); version 3
-//! what it was drawn from (`drawn`); version 4 the adversary's tricks (`tricks=`). Each is written as the first
+//! what it was drawn from (`drawn`); version 4 the adversary's tricks (`tricks=`); version 5 how many owners
+//! there are (`owners=`) and what they have beside their directories (`beside=`). Each is written as the first
 //! version that has what it needs.
 
 use std::fmt::{self, Write as _};
@@ -27,11 +28,11 @@ use super::machine::Failure;
 use super::replay::{ReplayError, Replayed, replay_watched};
 use super::{Counterexample, Subject};
 use crate::judge::{Judged, Property};
-use crate::simulated::subject::{Manner, Then, word_of};
+use crate::simulated::subject::{Beside, Manner, Then, word_of};
 use crate::world::{Reaping, World};
 
 /// The versions of the format: the oldest that says what there is to say is written.
-const VERSIONS: [i64; 4] = [1, 2, 3, 4];
+const VERSIONS: [i64; 5] = [1, 2, 3, 4, 5];
 
 const JUDGED: [(&str, Judged); 5] = [
     ("all", Judged::All),
@@ -155,6 +156,7 @@ impl Trace {
     /// The oldest version that can say it.
     fn version(&self) -> i64 {
         match &self.drawn {
+            _ if company(&self.case) != company(&Case::GATE) => VERSIONS[4],
             _ if self.case.tricks > 0 => VERSIONS[3],
             Some(_) => VERSIONS[2],
             None if extra(&self.case).is_empty() => VERSIONS[0],
@@ -170,6 +172,10 @@ impl Trace {
         let without = without.map_or("nothing", |(id, _)| id);
         let (manner, then) = (self.case.manner.word(), self.case.then.word());
         let found = self.found.to_lowercase();
+        let company = match company(&self.case) {
+            (1, Beside::Command) => String::new(),
+            (owners, beside) => format!("-{owners}-{}", beside.word()),
+        };
         let of = if subject == Subject::MORTMAIN {
             format!("without-{without}")
         } else {
@@ -180,7 +186,7 @@ impl Trace {
             (_, 0) => format!("-{waits}"),
             _ => format!("-{waits}-{tricks}"),
         };
-        format!("{found}-{of}-{manner}-{then}-{sweeps}-{kills}-{failures}{waits}.toml")
+        format!("{found}-{of}{company}-{manner}-{then}-{sweeps}-{kills}-{failures}{waits}.toml")
     }
 
     /// Reads a trace.
@@ -280,9 +286,20 @@ fn render_case(case: &Case) -> String {
     )
 }
 
+/// How many owners there are, and what they have.
+fn company(case: &Case) -> (usize, Beside) {
+    (case.owners, case.beside)
+}
+
 /// What version 1 cannot say.
 fn extra(case: &Case) -> String {
     let mut text = String::new();
+    if case.owners != Case::GATE.owners {
+        let _ = write!(text, " owners={}", case.owners);
+    }
+    if case.beside != Case::GATE.beside {
+        let _ = write!(text, " beside={}", case.beside.word());
+    }
     if case.subject != Subject::MORTMAIN {
         let _ = write!(text, " subject={}", case.subject.name());
     }
@@ -312,6 +329,11 @@ fn parse_case(text: &str) -> Result<Case, String> {
         match key {
             "without" if value == "nothing" => case.without = Without::Nothing,
             "without" => case.without = meaning(&Without::RULES, value).ok_or_else(wrong)?,
+            "owners" if !(1..=Case::OWNERS_MAX.into()).contains(&number()?) => {
+                return Err(format!("{}: 1 to {}", wrong(), Case::OWNERS_MAX));
+            }
+            "owners" => case.owners = number()? as usize,
+            "beside" => case.beside = meaning(&Beside::WORDS, value).ok_or_else(wrong)?,
             "manner" => case.manner = meaning(&Manner::WORDS, value).ok_or_else(wrong)?,
             "then" => case.then = meaning(&Then::WORDS, value).ok_or_else(wrong)?,
             "reaping" => case.reaping = meaning(&REAPINGS, value).ok_or_else(wrong)?,
@@ -337,6 +359,9 @@ fn parse_case(text: &str) -> Result<Case, String> {
         let name = case.subject.name();
         return Err(format!("the case switches a rule of mortmain off, and is of {name}"));
     }
+    if let Some(contradiction) = case.contradiction() {
+        return Err(format!("the case contradicts itself: {contradiction}"));
+    }
     Ok(case)
 }
 
@@ -359,11 +384,15 @@ mod tests {
 
     #[test]
     fn a_trace_is_read_again_and_ends_with_the_same() {
-        for (_, rule) in Without::RULES {
-            let trace = found(rule.shown_by());
+        let rules = Without::RULES.map(|(_, rule)| rule.shown_by());
+        let pid = Subject::named("pid").expect("it is known").shown_by();
+        let owners = Case { owners: 2, ..pid };
+        let nested = Case { beside: Beside::Nested, ..pid };
+        for case in rules.into_iter().chain([pid, owners, nested]) {
+            let trace = found(case);
             let text = trace.to_string();
             let read = Trace::parse(&text).expect("it was written just now");
-            assert_eq!(read.to_string(), text);
+            assert_eq!((read.to_string(), read.case), (text, case));
             let replayed = read.replay(&mut |_, _, _| {}).expect("nothing has changed");
             assert_eq!(replayed.failure.map(|failure| failure.to_string()), Some(trace.says));
         }
@@ -409,7 +438,7 @@ mod tests {
             assert!(good.contains(from), "{from}");
             Trace::parse(&good.replacen(from, to, 1)).expect_err("it is wrong")
         };
-        assert_eq!(wrong("version = 1", "version = 5"), "it is of version 5, and this is 4");
+        assert_eq!(wrong("version = 1", "version = 6"), "it is of version 6, and this is 5");
         assert_eq!(wrong("version = 1\n", ""), "it has no version, so it is no trace");
         assert_eq!(wrong("without=l3", "without=l9"), "`without` of the case cannot be `l9`");
         assert_eq!(wrong("kills=1", "kills=x"), "`kills` of the case cannot be `x`");
@@ -419,6 +448,15 @@ mod tests {
             "`sweeps` of the case cannot be `4000000000`: at most 4"
         );
         assert_eq!(wrong("kills=1", "kills=1 kills=2"), "the case says `kills` twice");
+        assert_eq!(
+            wrong("kills=1", "owners=0 kills=1"),
+            "`owners` of the case cannot be `0`: 1 to 3"
+        );
+        assert_eq!(wrong("kills=1", "beside=x kills=1"), "`beside` of the case cannot be `x`");
+        assert_eq!(
+            wrong("then=idle", "then=wait beside=copy"),
+            "the case contradicts itself: `wait` is about a command, and there is none beside `copy`"
+        );
         assert_eq!(wrong("kills=1 ", ""), "the case does not say `kills`");
         assert_eq!(
             wrong("merge=yes", "merge=yes subject=pid"),

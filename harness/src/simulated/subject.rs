@@ -58,41 +58,118 @@ pub(crate) fn word_of<T: Copy + PartialEq>(
     words.iter().find(|(_, known)| *known == meaning).map_or("?", |(word, _)| word)
 }
 
-/// An owner: makes a directory, starts a command in it, if it has one, and goes on.
-/// Its status is 0 unless something of that failed.
-pub fn owner<D, K>(world: &WorldKernel, kernel: &K, command: Option<ProgramId>, then: Then) -> i32
+/// What an owner has beside its directory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Beside {
+    /// A command, which it starts in it.
+    Command,
+    /// Nothing.
+    Nothing,
+    /// A copy of itself, which it forked when it had the directory.
+    Copy,
+    /// Such a copy, which makes a directory of its own in the first one.
+    Nested,
+}
+
+impl Beside {
+    /// All of them, with a word for each.
+    pub const WORDS: [(&'static str, Beside); 4] = [
+        ("command", Beside::Command),
+        ("nothing", Beside::Nothing),
+        ("copy", Beside::Copy),
+        ("nested", Beside::Nested),
+    ];
+
+    /// The word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        word_of(&Beside::WORDS, self)
+    }
+}
+
+/// What an owner has beside its directory, as a program needs to know it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Company {
+    /// A command, which runs this program.
+    Command(ProgramId),
+    /// Nothing.
+    Nothing,
+    /// A copy of itself.
+    Copy {
+        /// Whether it makes a directory of its own in the first one.
+        nests: bool,
+    },
+}
+
+/// An owner: makes a directory, has something beside it, and goes on. Its status is 0 unless something
+/// of that failed.
+pub fn owner<D, K>(world: &WorldKernel, kernel: &K, company: Company, then: Then) -> i32
 where
     D: Design,
     K: System<Program = Command>,
 {
     let Ok(mut dir) = D::create(kernel, &World::root_path()) else { return 1 };
     let held = world.hold(&D::path(&dir), &D::files(&dir));
-    let started = match command {
-        None => None,
-        Some(program) => match D::spawn(&mut dir, &mut Command { program, uses: vec![held] }) {
-            Ok(started) => Some(started),
+    let mut started = None;
+    match company {
+        Company::Command(program) => {
+            match D::spawn(&mut dir, &mut Command { program, uses: vec![held] }) {
+                Ok(command) => started = Some(command),
+                Err(_) => return close::<D, K>(world, dir, held).max(3),
+            }
+        }
+        Company::Nothing => {}
+        Company::Copy { nests } => match world.fork() {
+            Ok(None) if nests => return nested::<D, K>(world, kernel, dir, held, then),
+            Ok(None) => return go_on::<D, K>(world, then, dir, held),
+            Ok(Some(_)) => {}
             Err(_) => return close::<D, K>(world, dir, held).max(3),
         },
-    };
-    match (then, started) {
-        (Then::Idle, _) => world.idle(),
-        (Then::Exit, _) => world.exit(0),
+    }
+    let waited = match (then, started) {
         (Then::WaitAndClose | Then::Wait, Some(started)) => {
-            if D::wait(&mut dir, &started).is_err() {
-                return 4;
-            }
+            D::wait(&mut dir, &started).map_err(|_error| 4)
         }
-        (Then::EndAndClose, Some(started)) => {
-            if D::end(&mut dir, &started).is_err() {
-                return 5;
-            }
-        }
-        (Then::Close | Then::WaitAndClose | Then::EndAndClose | Then::Wait, _) => {}
+        (Then::EndAndClose, Some(started)) => D::end(&mut dir, &started).map_err(|_error| 5),
+        _ => Ok(()),
+    };
+    if let Err(status) = waited {
+        return status;
     }
-    if then == Then::Wait {
-        world.idle();
+    go_on::<D, K>(world, then, dir, held)
+}
+
+/// The copy of an owner that makes a directory in its owner's: goes on with its own, and then with that
+/// of its owner, as that does. What it gives up is its own word, and no more than that.
+fn nested<D: Design, K: System>(
+    world: &WorldKernel,
+    kernel: &K,
+    dir: D::Dir<K>,
+    held: ClaimId,
+    then: Then,
+) -> i32 {
+    let Ok(own) = D::create(kernel, &D::files(&dir)) else {
+        return close::<D, K>(world, dir, held).max(7);
+    };
+    let own_held = world.hold(&D::path(&own), &D::files(&own));
+    match go_on::<D, K>(world, then, own, own_held) {
+        0 => go_on::<D, K>(world, then, dir, held),
+        status => close::<D, K>(world, dir, held).max(status),
     }
-    close::<D, K>(world, dir, held)
+}
+
+/// How an owner goes on that waits for nobody any more.
+fn go_on<D: Design, K: System>(
+    world: &WorldKernel,
+    then: Then,
+    dir: D::Dir<K>,
+    held: ClaimId,
+) -> i32 {
+    match then {
+        Then::Idle | Then::Wait => world.idle(),
+        Then::Exit => world.exit(0),
+        Then::Close | Then::WaitAndClose | Then::EndAndClose => close::<D, K>(world, dir, held),
+    }
 }
 
 /// Gives a directory up.
