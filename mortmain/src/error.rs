@@ -190,6 +190,12 @@ impl Error {
             (ErrorKind::NotStarted, Some(Errno::EAGAIN | Errno::ENOMEM)) => {
                 "the system has no room for another process now: end some, or raise the limit (`ulimit -u`)"
             }
+            (ErrorKind::NotStarted, Some(Errno::E2BIG)) => {
+                "give it less in its arguments and its environment, and the rest by a file or a pipe"
+            }
+            (ErrorKind::NotStarted, Some(Errno::EMFILE)) => {
+                "close descriptors, or raise the limit (`ulimit -n`)"
+            }
             (ErrorKind::NotStarted, Some(Errno::EINVAL)) => {
                 "start it by this type's own `spawn`, `status` or `output`"
             }
@@ -227,6 +233,7 @@ impl Error {
             (_, Some(Errno::ENAMETOOLONG)) => "choose a shorter name",
             (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
             (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",
+            (_, Some(Errno::ENOTDIR | Errno::ELOOP)) => "give the path of a directory",
             (_, Some(Errno::EACCES | Errno::EPERM)) => "check who owns the directory and its mode",
             (_, Some(Errno::ENOSYS)) => "Linux 5.6 or newer is needed",
             (_, Some(Errno::ECHILD)) => {
@@ -292,6 +299,24 @@ mod tests {
             "cannot create a claim in /srv/t\\xff: no space left on device (ENOSPC); \
              free space or inodes there; a sweep needs neither"
         );
+    }
+
+    #[test]
+    fn what_to_do_is_about_what_failed() {
+        let advice = |kind, errno| {
+            Error::of_kind(kind, "start", &PathBytes(b"/srv/t".to_vec()), errno).advice()
+        };
+        for (kind, errno, expected) in [
+            (ErrorKind::NotStarted, Errno::E2BIG, "by a file or a pipe"),
+            (ErrorKind::NotStarted, Errno::EMFILE, "`ulimit -n`"),
+            (ErrorKind::NotStarted, Errno::EAGAIN, "`ulimit -u`"),
+            (ErrorKind::NotStarted, Errno::ENOENT, "that the program"),
+            (ErrorKind::System, Errno::EMFILE, "`ulimit -n`"),
+            (ErrorKind::System, Errno::ENOTDIR, "the path of a directory"),
+            (ErrorKind::System, Errno::ELOOP, "the path of a directory"),
+        ] {
+            assert!(advice(kind, errno).contains(expected), "{kind:?} {errno}: {expected}");
+        }
     }
 
     #[test]

@@ -42,6 +42,7 @@ errnos! {
     ESRCH = 3, "no such process";
     EINTR = 4, "interrupted system call";
     EIO = 5, "input/output error";
+    E2BIG = 7, "argument list too long";
     EBADF = 9, "bad file descriptor";
     ECHILD = 10, "no child processes";
     EAGAIN = 11, "resource temporarily unavailable";
