@@ -8,6 +8,7 @@ mod capture;
 mod claims;
 mod failure;
 mod helper;
+mod input;
 mod notes;
 mod options;
 mod serve;
@@ -18,6 +19,7 @@ mod workplace;
 use std::env;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use clap::Parser;
@@ -46,9 +48,12 @@ fn run(options: &Options) -> Result<(), Failure> {
         None => Namespace::new(&options.prefix),
     };
     let namespace = namespace.map_err(Failure::given)?;
+    let (made, own) = channel();
     // CHECK(b2-at-start): what killed servers left would be removed by nobody.
-    sweep(&namespace);
+    sweep(&namespace, own);
     let workplace = Arc::new(Workplace::make(&namespace, options.notes.as_deref())?);
+    // Nobody hears it where the thread that tells could not be made.
+    let _ = made.send(workplace.random().into());
     let served = serve(options, namespace, &workplace, passed);
     workplace.close();
     served
@@ -80,11 +85,17 @@ fn serve(
     served
 }
 
-/// Starts to remove what killed servers left, and tells what came of it when that is known.
-fn sweep(namespace: &Namespace) {
+/// Starts to remove what killed servers left, and tells what came of it when that is known. Of the
+/// server's own claim, which it may have met, it tells nothing: `own` says what is in each of its names.
+fn sweep(namespace: &Namespace, own: Receiver<String>) {
     let sweep = namespace.sweep_in_background();
     let tell = move || match sweep.join() {
-        Ok(report) => {
+        Ok(mut report) => {
+            if let Ok(own) = own.recv() {
+                let is_own =
+                    |name: &[u8]| name.windows(own.len()).any(|part| part == own.as_bytes());
+                report.entries.retain(|entry| !is_own(entry.name.bytes()));
+            }
             for line in report.to_string().lines() {
                 note(line);
             }

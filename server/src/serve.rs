@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::failure::{Failure, note};
+use crate::input::Input;
 use crate::notes::Notes;
 use crate::shell::{Commands, told};
 use crate::tools::Tools;
@@ -121,7 +122,8 @@ where
     let commands = Arc::new(Commands::new(workplace, leave_commands));
     let tools = Tools { commands: Arc::clone(&commands), namespace, notes };
     let (over, heard) = watch::channel(false);
-    let transport = Heard { inner: AsyncRwTransport::new_server(read, write), stop, over };
+    let transport =
+        Heard { inner: AsyncRwTransport::new_server(Input::of(read), write), stop, over };
     let session = tokio::spawn(async move {
         match tools.serve(transport).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),

@@ -9,9 +9,9 @@ use std::time::Duration;
 use mortmain::Namespace;
 use rmcp::handler::server::tool::parse_json_object;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::schemars::JsonSchema;
 use rmcp::service::RequestContext;
@@ -27,6 +27,11 @@ use crate::shell::{Commands, Ran};
 const TIMEOUT_MS: u64 = 120_000;
 /// How long it may take at most.
 const TIMEOUT_MS_MAX: u64 = 3_600_000;
+/// The longest command line, in bytes: the kernel takes 32 pages of one argument, with a NUL at its end.
+const COMMAND_BYTES_MAX: usize = 32 * 4096 - 1;
+
+/// The requests of the protocol that are answered here.
+const METHODS: [&str; 2] = ["tools/call", "tools/list"];
 
 const INSTRUCTIONS: &str = "Commands run in a session directory that is removed when the server \
     ends. Their PATH begins with helper programs: `mortmain-session` prints the session directory, \
@@ -37,9 +42,10 @@ const INSTRUCTIONS: &str = "Commands run in a session directory that is removed 
 #[schemars(crate = "rmcp::schemars")]
 #[serde(deny_unknown_fields)]
 struct Shell {
-    /// The command line, for `sh`. It has no input.
+    /// The command line, for `sh`, of less than 128 KiB. It has no input.
     command: String,
     /// How long it may take, in milliseconds; 120000 if it is not said, 3600000 at most.
+    #[schemars(range(min = 1, max = 3_600_000))]
     timeout_ms: Option<u64>,
 }
 
@@ -57,6 +63,7 @@ struct ChangeNotes {
     /// A note to be added at the end.
     add: Option<String>,
     /// The number of a note to be removed, counted from 1.
+    #[schemars(range(min = 1))]
     remove: Option<usize>,
 }
 
@@ -86,6 +93,14 @@ impl Tools {
             let why = format!("timeout_ms is {millis}; it has to be from 1 to {TIMEOUT_MS_MAX}");
             return Err(ErrorData::invalid_params(why, None));
         }
+        if command.len() > COMMAND_BYTES_MAX {
+            let why = format!(
+                "command has {} bytes; the system takes at most {COMMAND_BYTES_MAX}: write it to a \
+                 file, and let `sh` read that",
+                command.len()
+            );
+            return Err(ErrorData::invalid_params(why, None));
+        }
         if command.contains('\0') {
             return Err(ErrorData::invalid_params("no command line has a NUL in it", None));
         }
@@ -111,6 +126,9 @@ impl Tools {
                 return Err(ErrorData::invalid_params(why, None));
             }
             (Some(text), None) => Some(Change::Add(text)),
+            (None, Some(0)) => {
+                return Err(ErrorData::invalid_params("notes are counted from 1", None));
+            }
             (None, Some(number)) => Some(Change::Remove(number)),
             (None, None) => None,
         };
@@ -167,6 +185,21 @@ impl ServerHandler for Tools {
         };
         Ok(answer.into())
     }
+
+    /// A request that the SDK does not know; one that it knows comes here as well if its parameters are
+    /// not what such a request has.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if METHODS.contains(&&*method) {
+            let why = format!("these are no parameters of `{method}`");
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+    }
 }
 
 /// What `tools/list` tells.
@@ -176,13 +209,13 @@ fn all() -> Vec<Tool> {
         tool(
             "shell",
             "Run a command line in the session directory. What it leaves running in its process \
-             group is ended with it; what it starts by `setsid` goes on.",
+             group is ended with it; what it starts by `setsid -f` goes on.",
         )
         .with_input_schema::<Shell>()
         .with_output_schema::<Ran>(),
         tool(
             "list_claims",
-            "Tell every claim beside this server's, whether a sweep would remove it, and why.",
+            "Tell every claim, this server's own among them, whether a sweep would remove it, and why.",
         )
         .with_input_schema::<ListClaims>()
         .with_output_schema::<Listed>()
@@ -215,5 +248,8 @@ mod tests {
             assert_eq!(tool.input_schema["type"], "object", "{}", tool.name);
             assert!(tool.output_schema.is_some(), "{}", tool.name);
         }
+        let timeout = &tools[0].input_schema["properties"]["timeout_ms"];
+        assert_eq!((&timeout["minimum"], &timeout["maximum"]), (&1.into(), &TIMEOUT_MS_MAX.into()));
+        assert_eq!(tools[2].input_schema["properties"]["remove"]["minimum"], 1);
     }
 }

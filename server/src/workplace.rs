@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mortmain::{Claim, Closed, Command, Namespace};
+use mortmain::{Claim, Closed, Command, ErrorKind, Namespace};
 
 use crate::failure::{Failure, note};
 use crate::helper;
@@ -25,6 +25,7 @@ use crate::helper;
 pub(crate) struct Workplace {
     /// `None` once it was given up.
     claim: Mutex<Option<Claim>>,
+    random: String,
     session: PathBuf,
     notes: PathBuf,
     /// The `PATH` of the commands.
@@ -51,7 +52,13 @@ impl Workplace {
             Some(notes) => std::path::absolute(notes).map_err(Failure::given)?,
             None => claim.path().join("notes.json"),
         };
-        Ok(Workplace { claim: Mutex::new(Some(claim)), session, notes, path })
+        let random = claim.random().to_string();
+        Ok(Workplace { claim: Mutex::new(Some(claim)), random, session, notes, path })
+    }
+
+    /// What all names of its claim have in common.
+    pub(crate) fn random(&self) -> &str {
+        &self.random
     }
 
     /// Where the notes are kept.
@@ -82,6 +89,10 @@ impl Workplace {
             Ok(Closed::Removed) => {}
             Ok(_) => note("its claim is left to the next start's sweep"),
             // Dropped with the error, the claim is released.
+            Err(refused) if refused.error.kind() == ErrorKind::InUse => note(format_args!(
+                "its claim stays until what uses it has ended, and then goes with the next start: {}",
+                refused.error.reason()
+            )),
             Err(refused) => note(format_args!("its claim stays: {}", refused.error)),
         }
     }

@@ -45,7 +45,7 @@ fn commands_that_are_left_keep_the_claim_until_they_have_ended() {
         let ran = server.answer(call.id)["result"]["structuredContent"].take();
         let remark = format!("it is left running, as process {}", call.shell.pid());
         assert_eq!(ran["remark"], json!(remark), "{ran}");
-        server.note("what becomes of the claim", |note| note.contains("its claim stays: "));
+        server.note("what becomes of the claim", |note| note.contains("its claim stays until "));
         assert!(!call.shell.is_gone().unwrap());
 
         let mut next = Client::start(&root, &[]);
@@ -137,7 +137,7 @@ fn what_a_command_leaves_in_its_group_goes_with_it_and_a_session_of_its_own_keep
         assert!(info.is_none_or(|info| !info.lives()), "{member}");
 
         assert!(server.ends().success());
-        server.note("what becomes of the claim", |note| note.contains("its claim stays: "));
+        server.note("what becomes of the claim", |note| note.contains("its claim stays until "));
         let mut next = Client::start(&root, &[]);
         assert!(claim.exists());
         kill(&daemon);

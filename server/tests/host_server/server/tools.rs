@@ -106,14 +106,55 @@ fn arguments_that_do_not_fit_are_refused_with_a_reason() {
             ),
             ("shell", json!({ "command": "true", "timeout": 1 }), "unknown field `timeout`"),
             ("list_claims", json!({ "all": true }), "unknown field `all`"),
+            (
+                "shell",
+                json!({ "command": ":".repeat(128 * 1024) }),
+                "command has 131072 bytes; the system takes at most 131071",
+            ),
             ("notes", json!({ "add": "a", "remove": 1 }), "give `add` or `remove`"),
+            ("notes", json!({ "remove": 0 }), "notes are counted from 1"),
             ("sweep", json!({}), "there is no tool `sweep`"),
         ] {
             let id = server.send("tools/call", json!({ "name": tool, "arguments": arguments }));
             let answer = server.answer(id);
             let told = answer["error"]["message"].as_str().unwrap_or_default();
             assert!(told.contains(why), "{answer}");
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
         }
+        for parameters in [json!({}), json!({ "name": "shell", "arguments": [1] })] {
+            let id = server.send("tools/call", parameters);
+            let answer = server.answer(id);
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+            assert_eq!(answer["error"]["message"], "these are no parameters of `tools/call`");
+        }
+        let id = server.send("tools/sing", json!({}));
+        assert_eq!(server.answer(id)["error"]["code"], -32601);
+        assert!(server.ends().success());
+    });
+}
+
+#[test]
+fn the_longest_command_line_that_is_taken_is_run() {
+    in_cell(|| {
+        let root = scratch_root();
+        let mut server = Client::start(&root, &[]);
+        let line = format!("echo there #{}", "x".repeat(128 * 1024 - 1 - 12));
+        assert_eq!(server.shell(&line)["stdout"], "there\n");
+        assert!(server.ends().success());
+    });
+}
+
+#[test]
+fn a_line_that_nobody_can_read_is_told_beside_the_protocol() {
+    in_cell(|| {
+        let root = scratch_root();
+        let mut server = Client::start(&root, &[]);
+        // What some clients make of half a character.
+        let line = r#"{"jsonrpc":"2.0","id":7,"method":"\ud800"}"#;
+        server.child().send_line(line, soon()).unwrap();
+        let told = "the client wrote a line that is no JSON, which is not answered: ";
+        server.note("what is wrong with the line", |note| note.contains(told));
+        assert_eq!(server.shell("echo here")["stdout"], "here\n");
         assert!(server.ends().success());
     });
 }
