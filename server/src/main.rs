@@ -48,7 +48,7 @@ fn run(options: &Options) -> Result<(), Failure> {
         None => Namespace::new(&options.prefix),
     };
     let namespace = namespace.map_err(Failure::given)?;
-    let (made, own) = channel();
+    let (made, own) = channel::<String>();
     // CHECK(b2-at-start): what killed servers left would be removed by nobody.
     sweep(&namespace, own);
     let workplace = Arc::new(Workplace::make(&namespace, options.notes.as_deref())?);
