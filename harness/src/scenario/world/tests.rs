@@ -97,6 +97,24 @@ fn the_judges_look_without_being_asked() {
 }
 
 #[test]
+fn what_befalls_several_sweeps_at_once_befalls_each() {
+    let at_once = "sweep = [\"later\", \"b\"]\nkill-before = 5\nexpect = [{ ended = \"b\" }]";
+    let killed = story("", &[START, "start = \"b\"", KILL, at_once, SWEEP]);
+    match Tellable::of(&killed).tell(Subject::Mortmain) {
+        // The one that is killed is no sweep that ended; after it comes the last one of all.
+        Told::Held { sweeps: 2, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    let at_once = "sweep = [\"later\", \"b\"]\nstop-before = 5";
+    let goes_on = "continue = [\"later\", \"b\"]\nexpect = [{ claim = \"a\", is = \"gone\" }]";
+    let stopped = story("", &[START, "start = \"b\"", KILL, at_once, goes_on, SWEEP]);
+    match Tellable::of(&stopped).tell(Subject::Mortmain) {
+        Told::Held { sweeps: 4, .. } => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn a_story_is_told_in_the_same_steps_each_time() {
     let at_once = "sweep = [\"later\", \"b\"]";
     let story = story("rounds = 20", &[START, "start = \"b\"", KILL, at_once, SWEEP]);
