@@ -30,8 +30,8 @@ pub(crate) struct Options {
     subject: Option<Subject>,
     /// List the designs, and explore nothing
     #[arg(long, conflicts_with_all = [
-        "without", "subject", "property", "owners", "beside", "manner", "then", "sweeps", "kills", "failures", "waits", "tricks",
-        "engine", "drawn", "save", "states",
+        "without", "subject", "property", "owners", "beside", "manner", "then", "sweeps", "kills",
+        "failures", "waits", "tricks", "engine", "drawn", "save", "states",
     ])]
     list: bool,
     /// Judge one property alone: S1 (nothing in use is touched), S2 (nothing outside is changed), L1

@@ -641,6 +641,27 @@ fn a_scenario_that_there_is_not_ends_with_4_and_a_file_that_there_is_not_with_2(
 }
 
 #[test]
+fn what_is_explored_can_have_several_owners_and_has_to_go_together() {
+    let args = ["explore", "--owners", "2", "--beside", "nothing", "--sweeps", "1", "--kills", "0"];
+    let (code, lines) = lab(&args);
+    assert_eq!(code, Some(0), "{lines:#?}");
+    let verdict = lines.last().expect("a verdict");
+    assert!(verdict.starts_with("2 owners, 1 sweep, 0 kills: holds, states="), "{verdict}");
+    let scratch = mortmain::sandbox!("owners").expect("it is free");
+    let dir = text_of(scratch.path());
+    let (code, lines) = lab(&["explore", "--subject", "pid", "--beside", "nested", "--save", dir]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let verdict = lines.last().expect("a verdict");
+    assert!(verdict.starts_with("pid: 1 owner, 1 copy with a nested directory, "), "{verdict}");
+    let saved = scratch.path().join("s1-pid-1-nested-plain-idle-1-1-0-1.toml");
+    let (code, lines) = lab(&["replay", text_of(&saved)]);
+    assert_eq!(code, Some(1), "{lines:#?}");
+    let (code, lines) = lab_errors(&["explore", "--beside", "copy", "--then", "wait"]);
+    let expected = "`wait` is about a command, and there is none beside `copy`";
+    assert_eq!((code, lines), (Some(2), vec![expected.to_owned()]));
+}
+
+#[test]
 fn the_table_of_stories_is_that_of_the_documentation() {
     let (code, lines) = lab(&["scenario", "--table"]);
     assert_eq!(code, Some(0));

@@ -1,9 +1,9 @@
 //! The gate for the seam: the code that ships, unchanged, on the simulated kernel; and other designs
 //! in its place.
 //!
-//! Owners make claims and start commands, or have something else beside; sweeps run at the same time; processes are killed
-//! between any two calls; from every state on the way everybody is killed at once and one more
-//! sweep must leave nothing. A rule can be switched off from outside, to see what it is for.
+//! Owners make claims and start commands, or have something else beside; sweeps run at the same time;
+//! processes are killed between any two calls; from every state on the way everybody is killed at once
+//! and one more sweep must leave nothing. A rule can be switched off from outside, to see what it is for.
 
 use std::cell::Cell;
 use std::rc::Rc;
