@@ -17,6 +17,7 @@ mod tools;
 mod workplace;
 
 use std::env;
+use std::fs;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -66,10 +67,18 @@ fn serve(
     workplace: &Arc<Workplace>,
     passed: Option<Vec<std::os::unix::net::UnixListener>>,
 ) -> Result<(), Failure> {
+    let notes = workplace.notes();
+    if fs::metadata(notes).is_ok_and(|found| !found.is_file()) {
+        return Err(Failure::given(format_args!(
+            "the notes cannot be kept in {}, which is no file; give --notes a file, or a path where \
+             nothing is yet",
+            notes.display()
+        )));
+    }
     let shared = Shared {
         workplace: Arc::clone(workplace),
         namespace,
-        notes: Notes::at(workplace.notes()).map_err(Failure::given)?,
+        notes: Notes::at(notes).map_err(Failure::given)?,
         leave_commands: options.leave_commands,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -24,6 +24,8 @@ fn what_it_cannot_use_is_named_and_nothing_is_left() {
             (&["--root", file], "file"),
             (&["--prefix", "a b"], "`a b` is not a prefix"),
             (&["--notes", &notes], "notes"),
+            (&["--notes", "/dev"], "the notes cannot be kept in /dev, which is no file"),
+            (&["--notes", "/dev/null"], "the notes cannot be kept in /dev/null, which is no file"),
             (&["--listen-fds"], "LISTEN_PID: it is not set"),
             (&["--lisen-fds"], "--lisen-fds"),
             (&["word"], "'word'"),
