@@ -219,7 +219,7 @@ struct Saved {
     /// Whether it fails again when it is told again.
     again: bool,
     /// What comes of it on the other kernel, in words.
-    world: String,
+    elsewhere: String,
 }
 
 /// Saves a story that failed, as short as it can be made.
@@ -237,8 +237,8 @@ fn save(
     let written = fs::create_dir_all(&options.save).and_then(|()| fs::write(&path, &text));
     if let Err(error) = written {
         writeln!(io::stderr(), "cannot save it as {}: {error}", path.display())?;
-        let (steps, again, world) = ([before; 2], false, String::new());
-        return Ok(Saved { path: None, text, finding, steps, again, world });
+        let (steps, again, elsewhere) = ([before; 2], false, String::new());
+        return Ok(Saved { path: None, text, finding, steps, again, elsewhere });
     }
     let progress = output.progress("shorter");
     // What is tried has a name of its own, so that the file has a story that fails, whatever happens.
@@ -266,25 +266,30 @@ fn save(
         writeln!(io::stderr(), "it is saved as it was drawn: {error}")?;
     }
     let steps = [before, steps(&short)];
-    let world = match place {
-        Place::Host => in_the_world(&path, &short, options.subject),
-        Place::World => "on the real kernel it holds: one of the two tellings is wrong".into(),
-    };
-    Ok(Saved { path: Some(path), text: short, finding, steps, again, world })
+    let elsewhere = elsewhere(place, &path, lab, options.subject);
+    Ok(Saved { path: Some(path), text: short, finding, steps, again, elsewhere })
 }
 
-/// What comes of a story in the simulated kernel, in words.
-fn in_the_world(path: &Path, text: &str, subject: Subject) -> String {
-    let Ok(story) = read("soak", path, text) else { return String::new() };
-    let tellable = Tellable::of(&story);
-    if let Some(why) = tellable.untold.keys().next() {
-        return format!("in the simulated kernel it cannot be told: {why}");
-    }
-    match tellable.tell(subject) {
-        Told::Failed { finding, .. } => {
-            format!("in the simulated kernel it fails as well: {}", finding.code)
+/// What comes of a saved story on the kernel where it was not found, in words.
+fn elsewhere(found: Place, path: &Path, lab: &Path, subject: Subject) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let Ok(story) = read("soak", path, &text) else { return "it cannot be read again".into() };
+    let (kernel, told) = match found {
+        Place::Host => {
+            let tellable = Tellable::of(&story);
+            if let Some(why) = tellable.untold.keys().next() {
+                return format!("in the simulated kernel it cannot be told: {why}");
+            }
+            ("in the simulated kernel", tellable.tell(subject))
         }
-        Told::Held { .. } => "in the simulated kernel it holds".into(),
+        Place::World => match teller::run(lab, &story, subject) {
+            Ok(told) => ("on the real kernel", told),
+            Err(error) => return format!("on the real kernel it cannot be told: {error}"),
+        },
+    };
+    match told {
+        Told::Failed { finding, .. } => format!("{kernel} it fails as well: {}", finding.code),
+        Told::Held { .. } => format!("{kernel} it holds"),
     }
 }
 
@@ -465,7 +470,7 @@ impl Saved {
             true => writeln!(out, "  {before} steps, of which it takes {after}")?,
             false => writeln!(out, "  told again it held: what was seen depends on a moment")?,
         }
-        writeln!(out, "  {}", self.world)?;
+        writeln!(out, "  {}", self.elsewhere)?;
         let subject = match options.subject {
             Subject::Mortmain => String::new(),
             other => format!(" --subject {}", other.name()),
