@@ -505,7 +505,7 @@ impl fmt::Display for Obstacle {
             Hindrance::Locked if here => f.write_str("it is locked by somebody"),
             Hindrance::Locked => write!(f, "`{path}` inside is locked by somebody"),
             Hindrance::InUse => {
-                write!(f, "the claim inside that `{path}` belongs to is in use, or might be")
+                write!(f, "a claim inside is in use, or might be: `{path}`")
             }
             Hindrance::Foreign { uid } => write!(f, "`{path}` inside belongs to user {uid}"),
             Hindrance::Call { what, errno } => write!(f, "{what} `{path}` failed: {errno}"),

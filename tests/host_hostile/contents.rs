@@ -6,6 +6,7 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::Command;
 
 use mortmain::protocol::SweepOptions;
@@ -20,6 +21,13 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
 
 use crate::support::{Precious, ground, in_cell, soon};
+
+/// A claim in that of somebody else, and its name.
+fn nested(mut actor: Actor, outer: &Path) -> (Owned, String) {
+    let claim = actor.create("inner", &outer.join("files"));
+    let name = claim.file_name().expect("it has a name").display().to_string();
+    (Owned { actor, claim }, name)
+}
 
 #[test]
 fn links_are_removed_and_what_they_point_at_is_not() {
@@ -108,11 +116,8 @@ fn a_living_claim_keeps_the_dead_one_that_it_lies_in() {
         // Its TMPDIR was the outer one's files.
         let mut command = ground.actor_command();
         command.env_remove("MORTMAIN_CLAIM");
-        let mut actor = Actor::start_by(command);
-        let inner = actor.create("inner", &outer.join("files"));
-        let mut inner = Owned { actor, claim: inner };
+        let (mut inner, name) = nested(Actor::start_by(command), &outer);
         inner.actor.must("write file", "written");
-        let name = inner.claim.file_name().expect("it has a name").display().to_string();
         let expected = format!("kept: `files/{name}` inside is locked by somebody");
         assert_eq!(sentence(&ground.sweep_unseeing(), &outer), expected);
         assert!(inner.files().join("file").is_file());
@@ -127,17 +132,13 @@ fn a_command_of_a_dead_claim_keeps_the_one_that_it_lies_in() {
     in_cell(|| {
         let ground = ground();
         let outer = ground.dead();
-        let mut actor = ground.actor();
-        let inner = actor.create("inner", &outer.join("files"));
-        let mut inner = Owned { actor, claim: inner };
+        let (mut inner, name) = nested(ground.actor(), &outer);
         // Its owner is dead, and it holds no directory's lock.
         let command = inner.actor.spawn(RUNS_ON);
         inner.actor.said("its line");
         inner.actor.kill();
-        let name = inner.claim.file_name().expect("it has a name").display().to_string();
-        let expected = format!(
-            "kept: the claim inside that `files/{name}/commands` belongs to is in use, or might be"
-        );
+        let expected =
+            format!("kept: a claim inside is in use, or might be: `files/{name}/commands`");
         assert_eq!(sentence(&ground.sweep_unseeing(), &outer), expected);
         assert!(inner.files().is_dir());
         command.kill().unwrap();
@@ -151,14 +152,9 @@ fn an_owner_without_its_lease_keeps_the_claim_that_its_own_lies_in() {
     in_cell(|| {
         let ground = ground();
         let outer = ground.dead();
-        let mut actor = ground.actor();
-        let inner = actor.create("inner", &outer.join("files"));
-        let mut inner = Owned { actor, claim: inner };
+        let (mut inner, name) = nested(ground.actor(), &outer);
         inner.actor.must("lose-lease", "lost 1");
-        let name = inner.claim.file_name().expect("it has a name").display().to_string();
-        let expected = format!(
-            "kept: the claim inside that `files/{name}/owner` belongs to is in use, or might be"
-        );
+        let expected = format!("kept: a claim inside is in use, or might be: `files/{name}/owner`");
         assert_eq!(sentence(&ground.sweep_unseeing(), &outer), expected);
         assert!(inner.files().is_dir());
         inner.actor.kill();
@@ -216,7 +212,7 @@ fn an_immutable_file_is_told_once_and_keeps_nothing_else() {
 }
 
 /// Changes an attribute of a file, if that can be done here.
-fn chattr(change: &str, file: &std::path::Path) -> Result<(), String> {
+fn chattr(change: &str, file: &Path) -> Result<(), String> {
     let mut command = Command::new("chattr");
     command.arg(change).arg(file);
     let mut chattr = ChildGuard::spawn(command).map_err(|e| e.to_string())?;
