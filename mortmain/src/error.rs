@@ -193,7 +193,7 @@ impl Error {
             (ErrorKind::NotStarted, Some(Errno::E2BIG)) => {
                 "give it less in its arguments and its environment, and the rest by a file or a pipe"
             }
-            (ErrorKind::NotStarted, Some(Errno::EMFILE)) => {
+            (ErrorKind::NotStarted | ErrorKind::System, Some(Errno::EMFILE)) => {
                 "close descriptors, or raise the limit (`ulimit -n`)"
             }
             (ErrorKind::NotStarted, Some(Errno::EINVAL)) => {
@@ -231,7 +231,6 @@ impl Error {
                  what was done under the lock may have been done beside another process"
             }
             (_, Some(Errno::ENAMETOOLONG)) => "choose a shorter name",
-            (_, Some(Errno::EMFILE)) => "close descriptors, or raise the limit (`ulimit -n`)",
             (_, Some(Errno::ENOENT)) => "check that the directory exists and that /proc is mounted",
             (_, Some(Errno::ENOTDIR | Errno::ELOOP)) => "give the path of a directory",
             (_, Some(Errno::EACCES | Errno::EPERM)) => "check who owns the directory and its mode",
