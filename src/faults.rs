@@ -42,7 +42,7 @@ impl Options {
     }
 }
 
-/// One for each core, and no more than can be told apart.
+/// One for each core, and eight at most.
 pub(crate) fn jobs() -> u64 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8) as u64)
 }

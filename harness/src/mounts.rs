@@ -12,7 +12,7 @@ pub(crate) fn unmount_below(dir: &Path) -> io::Result<()> {
     let below = [dir.as_os_str().as_bytes(), b"/"].concat();
     loop {
         let mounts = std::fs::read("/proc/self/mountinfo")?;
-        // No name of a program has anything in it that would be escaped.
+        // Nothing is mounted at a name with anything in it that would be escaped.
         let points = mounts
             .split(|byte| *byte == b'\n')
             .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
