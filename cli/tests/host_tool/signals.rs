@@ -6,7 +6,7 @@ use mortmain_harness::ground::{is_root, names_in};
 use mortmain_harness::guard::ChildGuard;
 use mortmain_harness::scratch::scratch_root;
 
-use crate::support::{TOOL, finished, in_cell, ran, run_in, said, soon};
+use crate::support::{TOOL, finished, in_cell, ran, run_in, said};
 
 /// A script that says `ready` and stays. It waits for itself on a FIFO that it holds both ends of.
 const STAYS: &str = "mkfifo $TMPDIR/never; exec 3<>$TMPDIR/never; echo ready; read x <&3";
@@ -25,14 +25,15 @@ fn a_signal_goes_on_to_the_command_and_to_its_children() {
         for signal in ["TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "WINCH"] {
             let root = scratch_root();
             // A shell sees to its own traps when its child has ended, so that both must have it.
-            let child = format!("trap \"echo child; exit 0\" {signal}; echo ready; read x");
+            let reads = "while :; do read x; done";
+            let child = format!("trap \"echo child; exit 0\" {signal}; echo ready; {reads}");
             let script = format!("trap 'echo caught; exit 9' {signal}; sh -c '{child}'");
             let mut run = ChildGuard::spawn_with_stdin(run_in(&root, &[], &script)).unwrap();
             assert_eq!(said(&mut run, "the line of the command's child"), "ready");
             send(signal, run.pid());
-            // What comes before the shell begins to read it sees to when it has read something. Who is
-            // gone by then reads nothing.
-            let _woken = run.send_line("", soon());
+            // What comes just before the shell begins to read it sees to when it has read. From here
+            // on it reads nothing, over and over, until the signal has been passed on.
+            run.close_stdin();
             assert_eq!(finished(run).told(), (Some(9), vec!["child", "caught"]), "{signal}");
             assert!(names_in(&root).is_empty());
         }
