@@ -31,7 +31,8 @@ pub(crate) struct Options {
     /// List the designs, and explore nothing
     #[arg(long, conflicts_with_all = [
         "without", "subject", "property", "owners", "beside", "manner", "then", "sweeps", "kills",
-        "failures", "waits", "tricks", "engine", "drawn", "save", "states",
+        "failures", "waits", "tricks", "trees", "strangers", "orders", "reboot", "engine", "drawn", "save",
+        "states",
     ])]
     list: bool,
     /// Judge one property alone: S1 (nothing in use is touched), S2 (nothing outside is changed), L1
@@ -70,6 +71,22 @@ pub(crate) struct Options {
     /// in the place of a name [default: 0, or 1 with h1, h2, h3 or S2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
     tricks: Option<u8>,
+    /// Processes that are killed together with all that they have started, each at any moment
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
+    trees: u8,
+    /// Programs that have to do with no claim and get the number of a process that is gone, each at any
+    /// moment; they live on
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
+    strangers: u8,
+    /// Directories that are read in another order than that of their names, each at any moment
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=2))]
+    orders: u8,
+    /// Start the machine anew before the last sweep; strangers then have the numbers of all that are gone
+    #[arg(long)]
+    reboot: bool,
     /// How schedules are come by; only the exhaustive engine proves something
     #[arg(long, value_enum, default_value_t = Engine::Exhaustive, help_heading = HOW)]
     engine: Engine,
@@ -124,6 +141,10 @@ impl Options {
             failures: None,
             waits: None,
             tricks: None,
+            trees: 0,
+            strangers: 0,
+            orders: 0,
+            reboot: false,
             engine: Engine::Exhaustive,
             drawn: sample::Options::default(),
             states: None,
@@ -132,16 +153,19 @@ impl Options {
     }
 
     /// What the main job explores: the gate; and with one sweep and one kill a call that fails anywhere,
-    /// a trick of an adversary anywhere, two owners, and an owner with a copy that makes a directory in
-    /// its own.
-    pub(crate) fn searches() -> [Options; 5] {
+    /// a trick of an adversary anywhere, two owners, an owner with a copy that makes a directory in its
+    /// own, and whatever else may happen, also before a restart.
+    pub(crate) fn searches() -> [Options; 7] {
         let small = || Options { sweeps: Some(1), kills: Some(1), ..Options::gate() };
+        let else_once = || Options { trees: 1, strangers: 1, orders: 1, ..small() };
         [
             Options::gate(),
             Options { failures: Some(1), ..small() },
             Options { tricks: Some(1), ..Options::gate() },
             Options { owners: 2, beside: Beside::Nothing, ..small() },
             Options { beside: Beside::Nested, failures: Some(1), ..small() },
+            else_once(),
+            Options { reboot: true, ..else_once() },
         ]
     }
 
@@ -195,6 +219,10 @@ impl Options {
             sweeps: self.sweeps.map_or(case.sweeps, usize::from),
             kills: self.kills.map_or(case.kills, u32::from),
             failures: self.failures.map_or(case.failures, u32::from),
+            trees: self.trees.into(),
+            strangers: self.strangers.into(),
+            orders: self.orders.into(),
+            reboots: self.reboot,
             ..case
         }
     }
@@ -322,6 +350,15 @@ pub(crate) fn describe(case: &Case) -> String {
     }
     if case.tricks > 0 {
         what += &format!(", {}", several(case.tricks.into(), "trick"));
+    }
+    let rest = [
+        (case.trees, "kill of a tree", "kills of trees"),
+        (case.strangers, "stranger", "strangers"),
+        (case.orders, "directory in another order", "directories in another order"),
+        (case.reboots.into(), "restart", "restarts"),
+    ];
+    for (count, one, many) in rest.into_iter().filter(|(count, ..)| *count > 0) {
+        what += &format!(", {count} {}", if count == 1 { one } else { many });
     }
     if case.failures == FOR_EVER {
         what += ", any number of failing calls";

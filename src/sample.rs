@@ -243,6 +243,9 @@ fn never_fired(case: &Case, counts: &SampleCounts) -> Vec<&'static str> {
         ("failing call", case.failures, counts.failures),
         ("wait", case.waits, counts.waits),
         ("trick", case.tricks, counts.tricks),
+        ("kill of a tree", case.trees, counts.trees),
+        ("stranger", case.strangers, counts.strangers),
+        ("other order", case.orders, counts.orders),
         ("end of everybody", 1, counts.recoveries),
     ];
     let never = faults.into_iter().filter(|(_, allowed, came)| *allowed > 0 && *came == 0);
@@ -274,6 +277,9 @@ struct Line<'l> {
     failures: u64,
     waits: u64,
     tricks: u64,
+    trees: u64,
+    strangers: u64,
+    orders: u64,
     digest: String,
     iteration: Option<u64>,
     #[serde(flatten)]
@@ -295,6 +301,7 @@ impl<'l> Line<'l> {
         };
         let SampleCounts { runs, choices, in_use, recoveries, .. } = *counts;
         let SampleCounts { kills, failures, waits, tricks, digest, .. } = *counts;
+        let SampleCounts { trees, strangers, orders, .. } = *counts;
         let digest = format!("{:032x}", digest.0);
         let exit = exit as u8;
         Line {
@@ -309,6 +316,9 @@ impl<'l> Line<'l> {
             failures,
             waits,
             tricks,
+            trees,
+            strangers,
+            orders,
             digest,
             iteration,
             short: short.map(Short::line).unwrap_or_default(),

@@ -7,19 +7,22 @@
 //! library holds. With a rule switched off, by a prober or a kernel put around
 //! the real one, the same search finds what the rule is for.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mortmain::sys::KernelExt as _;
+use mortmain::sys::{Answer, Call, ChildPlan, Kernel, KernelExt as _, Name, Pid, Reply, Wait};
 use mortmain_harness::ArenaAllocator;
 use mortmain_harness::explore::{
-    Bounds, Case, Choice, Counterexample, Exploration, Failure, Replayed, Setup, Verdict, Without,
-    exhaust, replay,
+    Bounds, Budget, Case, Choice, Counterexample, Exploration, Failure, Replayed, Setup, Subject,
+    Verdict, Without, exhaust, explain, replay,
 };
 use mortmain_harness::judge::{Judged, Property, Violation};
-use mortmain_harness::simulated::subject::{self, Beside, Manner, Then};
+use mortmain_harness::simulated::subject::{self, Beside, Company, Manner, Then};
 use mortmain_harness::simulated::{Programs, WorldKernel};
-use mortmain_harness::world::Reaping;
-use mortmain_subjects::Mortmain;
+use mortmain_harness::world::request::Command;
+use mortmain_harness::world::{Reaping, World};
+use mortmain_subjects::{Beyond, Mortmain, System};
 
 #[global_allocator]
 static ALLOCATOR: ArenaAllocator = ArenaAllocator;
@@ -306,5 +309,152 @@ fn a_program_that_looks_past_its_answers_is_found() {
         &setup,
         "program is not deterministic: after the same answers, its request 1 was `pause 0 ms` \
          and is `pause 1 ms`",
+    );
+}
+
+/// A process with the number of one that is gone is in nobody's way, and nobody does it any harm.
+#[test]
+fn numbers_that_come_again_hold() {
+    let small = Case { strangers: 1, ..Case::SMALL };
+    for case in [
+        Case { kills: 2, strangers: 2, ..small },
+        Case { manner: Manner::ClosesAll, then: Then::WaitAndClose, ..small },
+        Case { then: Then::EndAndClose, ..small },
+        Case { beside: Beside::Nested, ..small },
+        Case { failures: 1, ..small },
+        Case { reaping: Reaping::Never, ..small },
+    ] {
+        let (with, without) = (check_holds(case), check_holds(Case { strangers: 0, ..case }));
+        assert!(with.counts.states > without.counts.states, "no number has come again");
+    }
+}
+
+#[test]
+fn a_restart_of_the_machine_holds() {
+    for case in [
+        Case::GATE,
+        Case { failures: 1, ..Case::SMALL },
+        Case { owners: 2, beside: Beside::Nothing, ..Case::SMALL },
+        Case { beside: Beside::Nested, then: Then::Exit, ..Case::SMALL },
+    ] {
+        check_holds(Case { reboots: true, ..case });
+    }
+}
+
+/// Nothing but the boot's id tells the owner from whoever has its number and its start time.
+#[test]
+fn who_does_not_ask_for_the_boot_leaves_something_after_a_restart() {
+    for name in ["pid", "inherited-lease", "second-look"] {
+        let subject = Subject::named(name).expect("the lab knows it");
+        let stays_up = Case { judged: Judged::Only(Property::L1), ..subject.shown_by() };
+        let case = Case { reboots: true, ..stays_up };
+        check_holds(stays_up);
+        let found = check_finds(case, "L1");
+        let explained = explain(&case, &found).to_string();
+        assert!(explained.ends_with("without the restart, it would hold"), "{explained}");
+    }
+}
+
+#[test]
+fn directories_in_other_orders_hold() {
+    let two = Case { owners: 2, beside: Beside::Nothing, ..Case::SMALL };
+    for case in [Case::SMALL, two, Case { failures: 1, kills: 0, ..Case::SMALL }] {
+        check_holds(Case { orders: 1, ..case });
+    }
+}
+
+#[test]
+fn trees_that_are_killed_hold() {
+    for manner in [Manner::Plain, Manner::LeavesChild, Manner::LeavesDaemon] {
+        check_holds(Case { manner, trees: 1, ..Case::SMALL });
+    }
+    check_holds(Case { trees: 1, kills: 0, sweeps: 2, ..Case::GATE });
+}
+
+/// Two owners and what each has started, in one stroke each: nobody is left to use anything.
+#[test]
+fn who_is_killed_with_a_tree_dies_at_the_same_moment() {
+    let case = Case { kills: 0, trees: 1, without: Without::L3, ..Case::SMALL };
+    // Without the rule a command's directory is removed as soon as its owner alone is dead.
+    check_finds(Case { kills: 1, trees: 0, ..case }, "S1");
+    check_holds(case);
+}
+
+/// A program that goes by the order of names that it was given.
+#[test]
+fn who_relies_on_the_order_of_a_directory_is_found_out() {
+    let setup = alone(|world| {
+        let root = world.open_root(&World::root_path()).expect("it is there");
+        for name in ["p-a", "p-b", "p-c"] {
+            root.mkdir(&Name::fixed(name)).expect("nothing is there");
+        }
+        let names = root.read_dir(true).expect("it can be read");
+        assert_ne!(names[0].name, Name::fixed("p-b"), "the first is the second");
+        0
+    });
+    let setup = Setup { judged: Judged::Only(Property::L2), ..setup };
+    assert!(matches!(exhaust(&setup, &BOUNDS).verdict, Verdict::Holds));
+    let setup = Setup { budget: Budget { orders: 1, ..setup.budget }, ..setup };
+    let Verdict::Found(found) = exhaust(&setup, &BOUNDS).verdict else { panic!("nothing found") };
+    assert!(found.failure.to_string().contains("the first is the second"), "{found}");
+    let last = found.schedule.last();
+    assert_eq!(last, Some(&Choice::Order { pid: Pid(10), order: 1 }), "{found}");
+}
+
+/// Takes notice of an end before it kills the group: the number may be another's by then.
+#[derive(Clone)]
+struct ReapsFirst {
+    inner: WorldKernel,
+    ended: Rc<RefCell<Option<Reply>>>,
+}
+
+impl Kernel for ReapsFirst {
+    type Program = Command;
+
+    fn call(&self, call: Call) -> Answer<Reply> {
+        match call {
+            Call::KillGroup { group } => {
+                let reaps = Call::Wait { pid: group, wait: Wait::AtMost(0), reap: true };
+                let ended = self.inner.call(reaps).ok();
+                *self.ended.borrow_mut() = ended.filter(|reply| *reply != Reply::Ending(None));
+                self.inner.call(call)
+            }
+            Call::Wait { .. } => match self.ended.borrow().clone() {
+                Some(ended) => Ok(ended),
+                None => self.inner.call(call),
+            },
+            _ => self.inner.call(call),
+        }
+    }
+
+    fn spawn(&self, program: &mut Command, plan: &ChildPlan) -> Answer<Pid> {
+        self.inner.spawn(program, plan)
+    }
+}
+
+impl System for ReapsFirst {
+    fn beyond(&self, call: Beyond) -> Answer<Reply> {
+        self.inner.beyond(call)
+    }
+}
+
+#[test]
+fn who_kills_by_a_number_that_was_reaped_kills_a_stranger() {
+    let setup = |strangers| {
+        let case = Case { then: Then::EndAndClose, kills: 0, strangers, ..Case::SMALL };
+        let mut setup = case.setup();
+        let command = setup.programs.add("command", |world| subject::command(world, Manner::Plain));
+        let owner = setup.programs.add("owner", move |world| {
+            let company = Company::Command(command);
+            let kernel = ReapsFirst { inner: world.clone(), ended: Rc::default() };
+            subject::owner::<Mortmain, _>(world, &kernel, company, case.then)
+        });
+        Setup { starts: vec![owner], ..setup }
+    };
+    let nobody_comes = exhaust(&setup(0), &BOUNDS).verdict;
+    assert!(matches!(nobody_comes, Verdict::Holds), "{nobody_comes:?}");
+    check_alone(
+        &setup(1),
+        "S2: after `kill-group 101` of owner 10, stranger 101 is dead, who has nothing to do with it",
     );
 }

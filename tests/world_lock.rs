@@ -12,7 +12,9 @@ use mortmain::Error;
 use mortmain::protocol::LockFile;
 use mortmain::sys::{Errno, Kernel, KernelExt, Name, Pid};
 use mortmain_harness::ArenaAllocator;
-use mortmain_harness::explore::{Bounds, Choice, Counterexample, Failure, Setup, Verdict, exhaust};
+use mortmain_harness::explore::{
+    Bounds, Budget, Choice, Counterexample, Failure, Setup, Verdict, exhaust,
+};
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::World;
 
@@ -105,8 +107,7 @@ fn setup(manners: [Manner; 3], [kills, failures]: [u32; 2], without: Without) ->
     });
     let last = programs.add("last", last);
     Setup {
-        kills,
-        failures,
+        budget: Budget { kills, failures, ..Budget::default() },
         errnos: vec![Errno::EIO],
         merge: true,
         calls_max: 1_000,

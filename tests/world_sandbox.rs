@@ -11,7 +11,7 @@ use mortmain::ErrorKind;
 use mortmain::protocol::Sandbox;
 use mortmain::sys::{Errno, KernelExt, Name};
 use mortmain_harness::ArenaAllocator;
-use mortmain_harness::explore::{Bounds, Counterexample, Failure, Setup, Verdict, exhaust};
+use mortmain_harness::explore::{Bounds, Budget, Counterexample, Failure, Setup, Verdict, exhaust};
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::World;
 
@@ -70,8 +70,7 @@ fn setup(suites: usize, [kills, failures]: [u32; 2], without: Without) -> Setup 
         0
     });
     Setup {
-        kills,
-        failures,
+        budget: Budget { kills, failures, ..Budget::default() },
         errnos: vec![Errno::EIO],
         merge: true,
         calls_max: 1_000,

@@ -9,7 +9,7 @@
 use mortmain::protocol::StoreFile;
 use mortmain::sys::{Answer, Call, ChildPlan, Kernel, KernelExt, Name, Pid, Reply};
 use mortmain_harness::ArenaAllocator;
-use mortmain_harness::explore::{Bounds, Exploration, Setup, Verdict, exhaust};
+use mortmain_harness::explore::{Bounds, Budget, Exploration, Setup, Verdict, exhaust};
 use mortmain_harness::simulated::{Programs, WorldKernel};
 use mortmain_harness::world::World;
 use mortmain_harness::world::request::Command;
@@ -91,7 +91,7 @@ fn setup(keeps_leftovers: bool) -> Setup {
         0
     });
     Setup {
-        kills: 2,
+        budget: Budget { kills: 2, ..Budget::default() },
         merge: true,
         calls_max: 1_000,
         ..Setup::undisturbed(programs, vec![writer, writer, reader], last)

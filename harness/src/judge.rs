@@ -4,7 +4,8 @@
 //! * **S1**: as long as a process lives that may use a claim, the claim is at
 //!   its path with what it is used for. Judged after every step.
 //! * **S2**: nothing outside of the claims changes, whatever an adversary puts in
-//!   the way: what is precious stays as it is. Judged after every step.
+//!   the way: what is precious stays as it is, and nobody is killed who only has the
+//!   number of somebody who is gone. Judged after every step.
 //! * **L1**: when everybody is dead, one undisturbed sweep leaves the root
 //!   empty, but for what an adversary has made, or has changed a part of. Judged
 //!   from every state.
@@ -110,6 +111,9 @@ impl Who {
     /// Who lets time pass.
     pub const CLOCK: Who = Who { pid: Pid(0), program: "clock" };
 
+    /// The machine itself.
+    pub const MACHINE: Who = Who { pid: Pid(-2), program: "machine" };
+
     /// Who changes what names stand for.
     pub const ADVERSARY: Who = Who { pid: Pid(-1), program: "adversary" };
 
@@ -159,6 +163,15 @@ pub enum Violation {
         /// What is not as it was.
         path: PathBytes,
     },
+    /// S2: somebody was killed who has to do with nobody.
+    Stranger {
+        /// Who made the last step.
+        by: Who,
+        /// Which step.
+        step: String,
+        /// Who is dead.
+        who: Who,
+    },
     /// Two processes do at once what only one at a time may do.
     NotAlone {
         /// Who made the last step.
@@ -202,7 +215,7 @@ impl Violation {
     pub fn property(&self) -> &'static str {
         match self {
             Violation::InUse { .. } => "S1",
-            Violation::Outside { .. } => "S2",
+            Violation::Outside { .. } | Violation::Stranger { .. } => "S2",
             Violation::NotAlone { .. } => "alone",
             Violation::Left { .. } => "L1",
             Violation::TooLong { .. } | Violation::Blocked { .. } => "L2",
@@ -218,6 +231,7 @@ impl Violation {
         match self {
             Violation::InUse { by, step, .. }
             | Violation::Outside { by, step, .. }
+            | Violation::Stranger { by, step, .. }
             | Violation::NotAlone { by, step, .. } => Some((*by, step)),
             Violation::Blocked { who, step } => Some((*who, step)),
             Violation::Left { .. } | Violation::TooLong { .. } | Violation::Panicked { .. } => None,
@@ -233,7 +247,8 @@ impl Violation {
             }
             Violation::Left { paths } => paths.iter().map(PathBytes::to_string).collect(),
             Violation::Outside { path, .. } => vec![path.to_string()],
-            Violation::TooLong { who, .. }
+            Violation::Stranger { who, .. }
+            | Violation::TooLong { who, .. }
             | Violation::Blocked { who, .. }
             | Violation::Panicked { who, .. } => vec![who.to_string()],
         }
@@ -254,6 +269,9 @@ impl fmt::Display for Violation {
             }
             Violation::Outside { by, step, path } => {
                 write!(f, "after `{step}` of {by}, {path} is not as it was")
+            }
+            Violation::Stranger { by, step, who } => {
+                write!(f, "after `{step}` of {by}, {who} is dead, who has nothing to do with it")
             }
             Violation::NotAlone { by, step, who } => {
                 write!(f, "after `{step}` of {by}, ")?;

@@ -1,6 +1,6 @@
 //! What is run: programs over a design, once for our explorers and once for threads.
 
-use mortmain_harness::explore::Setup;
+use mortmain_harness::explore::{Budget, Setup};
 use mortmain_harness::simulated::Programs;
 use mortmain_harness::simulated::subject::{self, Company, Then};
 use mortmain_harness::world::World;
@@ -53,7 +53,8 @@ fn setup<D: Design>(kills: u32) -> Setup {
         .add("owner", |world| subject::owner::<D, _>(world, world, Company::Nothing, Then::Idle));
     let sweep = programs.add("sweep", subject::sweep::<D, _>);
     // Every call is a point for the others, so it is one here.
-    Setup { kills, ..Setup::undisturbed(programs, vec![owner, sweep], sweep) }
+    let budget = Budget { kills, ..Budget::default() };
+    Setup { budget, ..Setup::undisturbed(programs, vec![owner, sweep], sweep) }
 }
 
 fn owner<D: Design>(process: &Process) {

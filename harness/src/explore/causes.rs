@@ -81,6 +81,7 @@ fn deed(case: &Case, found: &Counterexample) -> String {
         }
         Violation::InUse { .. }
         | Violation::Outside { .. }
+        | Violation::Stranger { .. }
         | Violation::NotAlone { .. }
         | Violation::Blocked { .. } => {
             let event =

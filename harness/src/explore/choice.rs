@@ -26,6 +26,8 @@ pub enum Choice {
     },
     /// This process is killed.
     Kill(Pid),
+    /// This process is killed, and at the same moment everybody whom it has started, and whom they have.
+    KillTree(Pid),
     /// The adversary changes what a name stands for that this process is about to use.
     Trick {
         /// The process.
@@ -37,8 +39,18 @@ pub enum Choice {
     },
     /// Time passes, [`WAIT_SECONDS`] of it, and nothing else happens.
     Wait,
-    /// Everybody is killed at once, and one sweep runs undisturbed to its end, after as much time as
-    /// the design asks for ([`Setup::rest_seconds`]).
+    /// A process begins that has to do with nobody here, and gets the number of one that is gone.
+    Stranger(Pid),
+    /// This process reads a directory, which has its names in another order.
+    Order {
+        /// The process.
+        pid: Pid,
+        /// Which ([`arranged`]).
+        order: u32,
+    },
+    /// Everybody but the strangers is killed at once, and one sweep runs undisturbed to its end, after as
+    /// much time as the design asks for ([`Setup::rest_seconds`]), and after a restart of the machine if
+    /// there is one ([`Setup::reboots`]).
     Recover,
 }
 
@@ -60,6 +72,9 @@ impl fmt::Display for Choice {
                 f.write_str(if *done { " done" } else { "" })
             }
             Choice::Kill(pid) => write!(f, "kill {}", pid.0),
+            Choice::KillTree(pid) => write!(f, "kill-tree {}", pid.0),
+            Choice::Stranger(pid) => write!(f, "stranger {}", pid.0),
+            Choice::Order { pid, order } => write!(f, "order {} {order}", pid.0),
             Choice::Trick { pid, aim, trick } => {
                 write!(f, "trick {} {}", pid.0, trick.word())?;
                 f.write_str(if *aim == Aim::NewName { " new" } else { "" })
@@ -79,6 +94,9 @@ impl Choice {
         let choice = match verb {
             "step" => Choice::Step(pid()?),
             "kill" => Choice::Kill(pid()?),
+            "kill-tree" => Choice::KillTree(pid()?),
+            "stranger" => Choice::Stranger(pid()?),
+            "order" => Choice::Order { pid: pid()?, order: words.next()?.parse().ok()? },
             "trick" => {
                 let pid = pid()?;
                 let word = words.next()?;
@@ -112,6 +130,27 @@ impl Choice {
 fn errno_of(symbol: &str) -> Option<Errno> {
     const HIGHEST: i32 = 200;
     (1..=HIGHEST).map(Errno).find(|errno| errno.symbol() == Some(symbol))
+}
+
+/// In how many other orders so many names are read than in their own: turned by some, and turned and
+/// from the last to the first. Of three names or fewer these are all that there are.
+pub(super) fn other_orders(names: usize) -> u32 {
+    // OK because a directory has fewer names than that.
+    let names = u32::try_from(names).unwrap_or(u32::MAX / 2);
+    if names < 3 { names.saturating_sub(1) } else { 2 * names - 1 }
+}
+
+/// Things in one of their orders: turned by so many; from their number on, from the last to the first as
+/// well.
+pub(super) fn arranged<T>(mut things: Vec<T>, order: u32) -> Vec<T> {
+    let (count, order) = (things.len(), order as usize);
+    if count > 0 {
+        things.rotate_left(order % count);
+    }
+    if order >= count {
+        things.reverse();
+    }
+    things
 }
 
 /// Whether a request may fail for a reason that is not its own. A close may not: it is done whatever
@@ -150,6 +189,8 @@ pub(super) fn can_fail_done(request: &Request) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -157,6 +198,9 @@ mod tests {
         for choice in [
             Choice::Step(Pid(10)),
             Choice::Kill(Pid(101)),
+            Choice::KillTree(Pid(10)),
+            Choice::Stranger(Pid(101)),
+            Choice::Order { pid: Pid(20), order: 3 },
             Choice::Wait,
             Choice::Trick { pid: Pid(20), aim: Aim::Name, trick: Trick::Fifo },
             Choice::Trick { pid: Pid(20), aim: Aim::NewName, trick: Trick::Link },
@@ -176,8 +220,20 @@ mod tests {
             "fail 1 EIO x",
             "trick 1",
             "trick 1 dove",
+            "order 1",
+            "stranger",
         ] {
             assert_eq!(Choice::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn every_order_is_another_one_and_of_three_they_are_all() {
+        for (names, orders) in [(0, 1), (1, 1), (2, 2), (3, 6), (4, 8), (5, 10)] {
+            let all = (0..=other_orders(names)).map(|order| arranged((0..names).collect(), order));
+            let all: BTreeSet<Vec<usize>> = all.collect();
+            assert_eq!(all.len(), orders, "{names}");
+        }
+        assert_eq!(arranged(vec!["a", "b", "c"], 0), ["a", "b", "c"]);
     }
 }

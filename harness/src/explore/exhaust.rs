@@ -185,9 +185,14 @@ pub(super) type Spot = State<<Trie<'static> as crate::simulated::Engine>::Proces
 
 /// Stands for a state.
 pub(super) fn fingerprint(state: &Spot) -> Fingerprint {
-    let left = (state.kills_left, state.failures_left, state.waits_left, state.tricks_left);
-    let rest = Fingerprint::of(&(left, &state.processes));
+    let rest = Fingerprint::of(&(&state.left, &state.processes, &state.gone, &state.strangers));
     state.world.fingerprint().with(rest)
+}
+
+/// Stands for what is left of a state when everybody is killed.
+fn remains(state: &Spot) -> Fingerprint {
+    let strangers = Fingerprint::of(&(&state.gone, &state.strangers));
+    state.world.remains().with(strangers)
 }
 
 /// Searches all of a setup.
@@ -254,9 +259,7 @@ impl<C: Companion> Search<'_, C> {
             if number % WATCHED_EVERY == 0 && !go_on(&self.counts) {
                 return Verdict::Ended;
             }
-            if self.machine.setup.judged.needs_last_sweep()
-                && self.judged.insert(state.world.remains())
-            {
+            if self.machine.setup.judged.needs_last_sweep() && self.judged.insert(remains(&state)) {
                 self.counts.recoveries += 1;
                 if let Err(failure) = self.machine.take(&mut state.clone(), Choice::Recover) {
                     return self.found(failure, self.schedule_to(number, Choice::Recover));

@@ -5,8 +5,7 @@
 //! with two choices of different processes side by side; let them change places, and it ends well. It is
 //! looked for from the end of the run, so that of several the one nearest to the harm is shown: each
 //! choice is moved towards the beginning, and each one before it towards it, past what others do in
-//! between, as long as nobody does anything else; and if it is a kill, a failing call, a wait or a trick, it
-//! is left out. A run that is to end well is carried on until nobody can go on, and judged with a last
+//! between, as long as nobody does anything else; and if it is a fault of whichever kind, it is left out. A run that is to end well is carried on until nobody can go on, and judged with a last
 //! sweep, so that the harm has not just moved; where the end of everybody is what it took, that stays
 //! where it is.
 //!
@@ -101,6 +100,13 @@ pub fn explain(case: &Case, found: &Counterexample) -> Explanation {
         Failure::Violation(_) => Some(turn(&case.setup(), found)),
         Failure::Diverged(_) | Failure::Refused(_) => None,
     };
+    let stays_up = Case { reboots: false, ..*case };
+    let turn = match turn {
+        Some(Turn::Nothing) if case.reboots && is_prevented(&stays_up.setup(), found) => {
+            Some(Turn::Without { fault: "the restart".into() })
+        }
+        turn => turn,
+    };
     Explanation { told: told(case, found), turn }
 }
 
@@ -110,6 +116,7 @@ fn in_words(event: &Event) -> String {
     match (event.kind, &event.called) {
         _ if who == Who::ADVERSARY => format!("{who}, who {}", event.text),
         (EventKind::Killed, _) => format!("the kill of {who}"),
+        (EventKind::Born, _) => format!("the coming of {who}"),
         (EventKind::Failed, Some(called)) => {
             format!("the failure of `{}` of {who}", called.request)
         }
@@ -258,12 +265,19 @@ impl Search<'_> {
         let mut other = schedule.to_vec();
         match schedule[at] {
             Choice::Step(_) | Choice::Recover => return Ok(None),
-            Choice::Fail { pid, .. } => other[at] = Choice::Step(pid),
-            Choice::Kill(_) | Choice::Wait | Choice::Trick { .. } => drop(other.remove(at)),
+            Choice::Fail { pid, .. } | Choice::Order { pid, .. } => other[at] = Choice::Step(pid),
+            Choice::Kill(_)
+            | Choice::KillTree(_)
+            | Choice::Stranger(_)
+            | Choice::Wait
+            | Choice::Trick { .. } => drop(other.remove(at)),
         }
         let Order::Well(_) = self.run(&other, 0)? else { return Ok(None) };
         let followed = follow(self.setup, &schedule[..=at], End::There);
-        Ok(followed.event(at).map(|event| Turn::Without { fault: in_words(event) }))
+        let other =
+            if let Choice::Order { .. } = schedule[at] { "the other order of " } else { "" };
+        let fault = |event| format!("{other}{}", in_words(event));
+        Ok(followed.event(at).map(|event| Turn::Without { fault: fault(event) }))
     }
 
     /// The turn that is nearest to the end.

@@ -50,8 +50,12 @@ impl Followed {
 /// Whose choice it is; `None` for what is of everybody.
 pub(super) fn process_of(choice: Choice) -> Option<Pid> {
     match choice {
-        Choice::Step(pid) | Choice::Fail { pid, .. } | Choice::Kill(pid) => Some(pid),
-        Choice::Trick { .. } | Choice::Wait | Choice::Recover => None,
+        Choice::Step(pid)
+        | Choice::Fail { pid, .. }
+        | Choice::Order { pid, .. }
+        | Choice::Kill(pid)
+        | Choice::KillTree(pid) => Some(pid),
+        Choice::Trick { .. } | Choice::Stranger(_) | Choice::Wait | Choice::Recover => None,
     }
 }
 

@@ -13,8 +13,9 @@ use mortmain::{Candidate, Evidence, Finding, Place, Prober, Probes, Proof, Remov
 use mortmain_subjects::{Beyond, Mortmain, System};
 
 use super::careless::Careless;
+use super::machine::STRANGER;
 use super::subjects::Cast;
-use super::{Setup, Subject};
+use super::{Budget, Setup, Subject};
 use crate::answers::Answers;
 use crate::judge::Judged;
 use crate::simulated::subject::{self, Beside, Company, Manner, Then};
@@ -46,6 +47,14 @@ pub struct Case {
     pub waits: u32,
     /// How many tricks an adversary plays, each at any moment.
     pub tricks: u32,
+    /// How many processes are killed with all that they have started, each at any moment.
+    pub trees: u32,
+    /// How many strangers get the number of a process that is gone, each at any moment.
+    pub strangers: u32,
+    /// How many directories are read in another order, each at any moment.
+    pub orders: u32,
+    /// See [`Setup::reboots`].
+    pub reboots: bool,
     /// What is judged.
     pub judged: Judged,
     /// Whether init reaps.
@@ -170,6 +179,10 @@ impl Case {
         failures: 0,
         waits: 0,
         tricks: 0,
+        trees: 0,
+        strangers: 0,
+        orders: 0,
+        reboots: false,
         judged: Judged::All,
         reaping: Reaping::AtOnce,
         merge: true,
@@ -198,6 +211,13 @@ impl Case {
         Some(format!("`{word}` is about a command, and there is none beside `{}`", beside.word()))
     }
 
+    /// What may happen to the processes.
+    #[must_use]
+    pub fn budget(self) -> Budget {
+        let Case { kills, failures, waits, tricks, trees, strangers, orders, .. } = self;
+        Budget { kills, failures, waits, tricks, trees, strangers, orders }
+    }
+
     /// What is explored.
     #[must_use]
     pub fn setup(self) -> Setup {
@@ -213,17 +233,23 @@ impl Case {
             Without::Nothing => self.subject.cast(&mut programs, company, self.then),
             without => without.cast(&mut programs, company, self.then),
         };
+        let strangers = self.strangers > 0 || self.reboots;
+        let stranger = strangers.then(|| programs.add(STRANGER, |world| world.idle()));
         let mut starts = vec![owner; self.owners];
         starts.extend(vec![sweep; self.sweeps]);
         Setup {
-            rules: Rules { reaping: self.reaping, moves: self.subject.moves(), ..Rules::default() },
+            rules: Rules {
+                reaping: self.reaping,
+                moves: self.subject.moves(),
+                numbers_again: strangers,
+                ..Rules::default()
+            },
             programs,
             starts,
             last: sweep,
-            kills: self.kills,
-            failures: self.failures,
-            waits: self.waits,
-            tricks: self.tricks,
+            budget: self.budget(),
+            stranger,
+            reboots: self.reboots,
             rest_seconds: self.subject.rest_seconds(),
             judged: self.judged,
             errnos: vec![Errno::EIO, Errno::ENOSPC],

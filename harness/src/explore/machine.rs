@@ -3,13 +3,14 @@
 //! The same code moves states for every explorer and every engine, so that what
 //! one of them finds is what another one replays.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use mortmain::sys::{Call, ChildPlan, Errno, Pid};
+use mortmain::sys::{Call, ChildPlan, Errno, Pid, Reply};
 
-use super::choice::{Choice, can_fail, can_fail_done};
-use super::{Setup, WAIT_SECONDS};
+use super::choice::{Choice, arranged, can_fail, can_fail_done, other_orders};
+use super::{Budget, Setup, WAIT_SECONDS};
 use crate::judge::{self, Property, Violation, Who};
 use crate::simulated::{Diverged, Engine, Origin};
 use crate::timeline::{Called, Event, EventKind, SIGKILL};
@@ -67,10 +68,11 @@ pub(super) struct State<P> {
     pub(super) world: World,
     /// Those that live, in order.
     pub(super) processes: Vec<(Pid, P)>,
-    pub(super) kills_left: u32,
-    pub(super) failures_left: u32,
-    pub(super) waits_left: u32,
-    pub(super) tricks_left: u32,
+    pub(super) left: Budget,
+    /// Numbers of processes that have ended, while strangers may still get them.
+    pub(super) gone: BTreeSet<Pid>,
+    /// Those that have come. They live on until the explorer is done.
+    pub(super) strangers: BTreeSet<Pid>,
 }
 
 impl<P> State<P> {
@@ -85,9 +87,15 @@ impl<P> State<P> {
     }
 
     /// Forgets the processes that do not live any more.
-    fn bury(&mut self) {
-        let world = &self.world;
-        self.processes.retain(|(pid, _)| world.lives(*pid));
+    fn bury(&mut self, remember: bool) {
+        let (world, gone) = (&self.world, &mut self.gone);
+        self.processes.retain(|(pid, _)| {
+            let lives = world.lives(*pid);
+            if remember && !lives {
+                gone.insert(*pid);
+            }
+            lives
+        });
     }
 }
 
@@ -135,12 +143,11 @@ impl<'s, E: Engine> Machine<'s, E> {
         let mut state = State {
             world: World::new(self.setup.rules),
             processes: Vec::new(),
-            kills_left: self.setup.kills,
-            failures_left: self.setup.failures,
-            waits_left: self.setup.waits,
-            tricks_left: self.setup.tricks,
+            left: self.setup.budget,
+            gone: BTreeSet::new(),
+            strangers: BTreeSet::new(),
         };
-        if self.setup.tricks > 0 {
+        if self.setup.budget.tricks > 0 {
             state.world.invite_adversary();
         }
         for (pid, program) in self.setup.first_processes() {
@@ -177,7 +184,7 @@ impl<'s, E: Engine> Machine<'s, E> {
         self.settle(state, pid)
     }
 
-    /// What could happen next; waits, failures, kills and tricks only while there are some left, and
+    /// What could happen next; all but steps only while there are some left, and
     /// after the steps, so that of two ways of the same length the one with fewer of them is met first.
     pub(super) fn choices(&self, state: &State<E::Process>, choices: &mut Vec<Choice>) {
         choices.clear();
@@ -186,7 +193,7 @@ impl<'s, E: Engine> Machine<'s, E> {
                 choices.push(Choice::Step(*pid));
             }
         }
-        if state.failures_left > 0 {
+        if state.left.failures > 0 {
             for (pid, process) in &state.processes {
                 let request = self.engine.request(process);
                 if !state.world.enabled(*pid, request) {
@@ -199,18 +206,35 @@ impl<'s, E: Engine> Machine<'s, E> {
                 }
             }
         }
-        if state.waits_left > 0 {
+        if state.left.waits > 0 {
             choices.push(Choice::Wait);
         }
-        if state.kills_left > 0 {
-            choices.extend(state.processes.iter().map(|(pid, _)| Choice::Kill(*pid)));
+        // A stranger is nobody's business, dead or alive.
+        let killed = state.processes.iter().map(|(pid, _)| *pid);
+        let killed = killed.filter(|pid| !state.strangers.contains(pid));
+        if state.left.kills > 0 {
+            choices.extend(killed.clone().map(Choice::Kill));
         }
-        if state.tricks_left > 0 {
+        if state.left.tricks > 0 {
             for (pid, process) in &state.processes {
                 let request = self.engine.request(process);
                 if state.world.enabled(*pid, request) {
                     choices.extend(self.tricks(state, *pid, request));
                 }
+            }
+        }
+        if state.left.trees > 0 {
+            let trees = killed.filter(|pid| !state.world.below(*pid).is_empty());
+            choices.extend(trees.map(Choice::KillTree));
+        }
+        if state.left.strangers > 0 && self.setup.stranger.is_some() {
+            let free = state.gone.iter().filter(|pid| state.world.is_free(**pid));
+            choices.extend(free.map(|pid| Choice::Stranger(*pid)));
+        }
+        if state.left.orders > 0 {
+            for (pid, process) in &state.processes {
+                let orders = other_orders(listed(&state.world, *pid, self.engine.request(process)));
+                choices.extend((1..=orders).map(|order| Choice::Order { pid: *pid, order }));
             }
         }
     }
@@ -233,7 +257,7 @@ impl<'s, E: Engine> Machine<'s, E> {
             Choice::Recover => true,
             // With any error, also one that no search of the setup would choose.
             Choice::Fail { pid, done, .. } => {
-                state.failures_left > 0
+                state.left.failures > 0
                     && choices.contains(&Choice::Step(pid))
                     && self.can_fail(state, pid, done)
             }
@@ -253,8 +277,12 @@ impl<'s, E: Engine> Machine<'s, E> {
         state: &'r State<E::Process>,
         choice: Choice,
     ) -> Option<&'r Request> {
-        let (Choice::Step(pid) | Choice::Fail { pid, .. }) = choice else { return None };
-        self.request(state, pid)
+        match choice {
+            Choice::Step(pid) | Choice::Fail { pid, .. } | Choice::Order { pid, .. } => {
+                self.request(state, pid)
+            }
+            _ => None,
+        }
     }
 
     /// What a process that lives asks for.
@@ -283,30 +311,60 @@ impl<'s, E: Engine> Machine<'s, E> {
         state: &mut State<E::Process>,
         choice: Choice,
     ) -> Result<(), Failure> {
+        if let Some(left) = state.left.of(choice) {
+            *left -= 1;
+        }
         match choice {
-            Choice::Step(pid) => self.step(state, pid),
-            Choice::Fail { pid, errno, done } => {
-                state.failures_left -= 1;
-                self.fail(state, pid, errno, done)
-            }
+            Choice::Step(pid) => self.step(state, pid, 0),
+            Choice::Order { pid, order } => self.step(state, pid, order),
+            Choice::Fail { pid, errno, done } => self.fail(state, pid, errno, done),
             Choice::Kill(pid) => {
-                state.kills_left -= 1;
                 let who = Who::new(&state.world, pid);
                 self.kill(state, pid);
                 self.judge_step(state, who, || SIGKILL.into())
             }
+            Choice::KillTree(pid) => {
+                let who = Who::new(&state.world, pid);
+                let below = state.world.below(pid);
+                for pid in [vec![pid], below].concat() {
+                    self.kill(state, pid);
+                }
+                self.judge_step(state, who, || format!("{SIGKILL} to all of its tree"))
+            }
+            Choice::Stranger(pid) => {
+                state.gone.remove(&pid);
+                self.come(state, pid, true)
+            }
             Choice::Trick { pid, aim, trick } => {
-                state.tricks_left -= 1;
                 self.play(state, pid, aim, trick);
                 self.judge_step(state, Who::ADVERSARY, || trick.word().into())
             }
             Choice::Wait => {
-                state.waits_left -= 1;
                 self.pass(state, WAIT_SECONDS);
                 Ok(())
             }
             Choice::Recover => self.recover(state),
         }
+    }
+
+    /// A stranger begins, with the number of a process that is gone, after it or at the same moment since
+    /// another boot.
+    fn come(
+        &mut self,
+        state: &mut State<E::Process>,
+        pid: Pid,
+        after: bool,
+    ) -> Result<(), Failure> {
+        // OK because nobody becomes a stranger otherwise.
+        let stranger = self.setup.stranger.expect("there is a program for it");
+        match after {
+            true => state.world.start_again(pid, stranger),
+            false => state.world.start(pid, stranger),
+        }
+        state.strangers.insert(pid);
+        let text = || "starts, with the number of a process that is gone".into();
+        self.tell(Who::new(&state.world, pid), EventKind::Born, text);
+        self.enter(state, pid, Origin::Program(stranger))
     }
 
     /// Lets time pass.
@@ -325,10 +383,27 @@ impl<'s, E: Engine> Machine<'s, E> {
         by: Who,
         step: impl Fn() -> String,
     ) -> Result<(), Failure> {
-        match judge::after_step(&state.world, by, step) {
+        match judge::after_step(&state.world, by, &step) {
             Some(Violation::InUse { .. }) if !self.setup.judged.counts(Property::S1) => Ok(()),
             Some(Violation::Outside { .. }) if !self.setup.judged.counts(Property::S2) => Ok(()),
             Some(violation) => Err(violation.into()),
+            None => self.judge_strangers(state, by, step),
+        }
+    }
+
+    /// S2 for those who have to do with nobody.
+    fn judge_strangers(
+        &self,
+        state: &State<E::Process>,
+        by: Who,
+        step: impl Fn() -> String,
+    ) -> Result<(), Failure> {
+        let dead = state.strangers.iter().find(|pid| !state.world.lives(**pid));
+        match dead.filter(|_| self.setup.judged.counts(Property::S2)) {
+            Some(pid) => {
+                let who = Who { pid: *pid, program: STRANGER };
+                Err(Violation::Stranger { by, step: step(), who }.into())
+            }
             None => Ok(()),
         }
     }
@@ -336,7 +411,15 @@ impl<'s, E: Engine> Machine<'s, E> {
     fn kill(&mut self, state: &mut State<E::Process>, pid: Pid) {
         self.tell(Who::new(&state.world, pid), EventKind::Killed, || "is killed".into());
         state.world.kill(pid);
-        state.bury();
+        self.forget(state);
+    }
+
+    /// Forgets whoever does not live any more, but for the number where a stranger may get it.
+    fn forget(&self, state: &mut State<E::Process>) {
+        state.bury(self.setup.stranger.is_some());
+        if state.left.strangers == 0 && !self.setup.reboots {
+            state.gone.clear();
+        }
     }
 
     /// Forgets whoever does not live any more, and tells of those whom somebody else has ended.
@@ -349,14 +432,21 @@ impl<'s, E: Engine> Machine<'s, E> {
                 events.push(Event { who, kind: EventKind::Killed, text, called: None });
             }
         }
-        state.bury();
+        self.forget(state);
     }
 
-    fn step(&mut self, state: &mut State<E::Process>, pid: Pid) -> Result<(), Failure> {
+    /// A step; of one that reads a directory, with its names in this order.
+    fn step(&mut self, state: &mut State<E::Process>, pid: Pid, order: u32) -> Result<(), Failure> {
         let process = state.process(pid).expect("only processes that live are chosen");
         let request = self.engine.request(process).clone();
         let who = Who::new(&state.world, pid);
-        let effect = state.world.exec(pid, &request);
+        let effect = match state.world.exec(pid, &request) {
+            Effect::Answer(Response::Reply(Ok(Reply::Entries(entries)))) => {
+                let entries = Reply::Entries(arranged(entries, order));
+                Effect::Answer(Response::Reply(Ok(entries)))
+            }
+            effect => effect,
+        };
         self.tell_step(who, &request, &effect, None);
         let ended = matches!(effect, Effect::Ended);
         match effect {
@@ -444,7 +534,7 @@ impl<'s, E: Engine> Machine<'s, E> {
             let calls = self.engine.requests(process);
             self.check(&state.world, pid, &request, calls)?;
             // What can fail needs a moment of its own.
-            let fails = state.failures_left > 0 && can_fail(&request);
+            let fails = state.left.failures > 0 && can_fail(&request);
             let private = self.setup.merge && !fails && state.world.is_private(pid, &request);
             if !private && !request.is_mark() {
                 return Ok(());
@@ -475,10 +565,15 @@ impl<'s, E: Engine> Machine<'s, E> {
         Ok(())
     }
 
-    /// Kills everybody, runs the last sweep, and looks at what is left.
+    /// Kills everybody but the strangers, runs the last sweep, and looks at what is left.
     fn recover(&mut self, state: &mut State<E::Process>) -> Result<(), Failure> {
         for pid in state.world.living().collect::<Vec<_>>() {
-            self.kill(state, pid);
+            if !state.strangers.contains(&pid) {
+                self.kill(state, pid);
+            }
+        }
+        if self.setup.reboots {
+            self.reboot(state)?;
         }
         self.pass(state, self.setup.rest_seconds);
         let last = self.setup.last_process();
@@ -492,11 +587,37 @@ impl<'s, E: Engine> Machine<'s, E> {
                 let who = Who::new(&state.world, last);
                 return Err(Violation::Blocked { who, step: request.to_string() }.into());
             }
-            self.step(state, last)?;
+            self.step(state, last, 0)?;
         }
         match judge::left(&state.world) {
             Some(violation) if self.setup.judged.counts(Property::L1) => Err(violation.into()),
             _ => Ok(()),
         }
+    }
+
+    /// The machine starts anew. All that were gone have their like.
+    fn reboot(&mut self, state: &mut State<E::Process>) -> Result<(), Failure> {
+        let before = std::mem::take(&mut state.strangers);
+        state.world.reboot();
+        state.processes.clear();
+        self.tell(Who::MACHINE, EventKind::Step, || "starts anew".into());
+        for pid in std::mem::take(&mut state.gone).into_iter().chain(before) {
+            self.come(state, pid, false)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a stranger is called.
+pub(super) const STRANGER: &str = "stranger";
+
+/// How many names a process is about to read.
+fn listed(world: &World, pid: Pid, request: &Request) -> usize {
+    if !matches!(request, Request::Call(Call::ReadDir { .. })) {
+        return 0;
+    }
+    match world.clone().exec(pid, request) {
+        Effect::Answer(Response::Reply(Ok(Reply::Entries(entries)))) => entries.len(),
+        _ => 0,
     }
 }

@@ -1,7 +1,7 @@
 //! Exploring: every order of steps and kills that a budget allows.
 //!
 //! A [`Setup`] says which programs run, who starts, how many kills there are, how
-//! many calls fail, and how many tricks an adversary plays. A [`Choice`] is who goes
+//! many calls fail, and what else may happen ([`Budget`]). A [`Choice`] is who goes
 //! next and what happens to it; a list of them, a schedule, repeats a run exactly.
 //! [`exhaust()`] goes through all of them, breadth first, so that what it finds is as
 //! short as can be; [`sample()`] draws schedules from a seed, for what is too large for
@@ -10,6 +10,7 @@
 //! What was drawn is made short by [`shrink()`], and [`explain()`] says why a run ends badly.
 
 mod adversary;
+mod budget;
 mod careless;
 mod causes;
 mod choice;
@@ -31,6 +32,7 @@ mod trace;
 
 use mortmain::sys::{Errno, Pid};
 
+pub use self::budget::Budget;
 pub use self::causes::{Cause, Causes, Group};
 pub use self::choice::{Aim, Choice};
 pub use self::compare::{Cell, Cut, Held, Row, Seen, Witness, cases, compare, compare_in};
@@ -68,14 +70,13 @@ pub struct Setup {
     pub starts: Vec<ProgramId>,
     /// What cleans up in the end, when everybody is dead.
     pub last: ProgramId,
-    /// How many processes are killed, each at any moment.
-    pub kills: u32,
-    /// How many calls fail, each at any moment.
-    pub failures: u32,
-    /// How often time passes, at any moment.
-    pub waits: u32,
-    /// How many tricks an adversary plays, each at any moment; with none there is no adversary.
-    pub tricks: u32,
+    /// What may happen to them.
+    pub budget: Budget,
+    /// What a stranger runs. Without it there are none.
+    pub stranger: Option<ProgramId>,
+    /// Whether the machine is started anew before the last sweep. If so, strangers have the numbers of all
+    /// that are gone, and began at the same moments since the boot.
+    pub reboots: bool,
     /// Time that passes when everybody is dead, before the last sweep, in seconds: what a design asks
     /// for, if it goes by the clock.
     pub rest_seconds: u64,
@@ -101,10 +102,9 @@ impl Setup {
             programs,
             starts,
             last,
-            kills: 0,
-            failures: 0,
-            waits: 0,
-            tricks: 0,
+            budget: Budget::default(),
+            stranger: None,
+            reboots: false,
             rest_seconds: 0,
             judged: Judged::All,
             errnos: Vec::new(),

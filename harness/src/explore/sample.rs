@@ -17,11 +17,12 @@ use std::thread;
 use std::time::Duration;
 
 use super::Setup;
+use super::budget::Budget;
 use super::choice::Choice;
 use super::exhaust::Counterexample;
 use super::machine::{Failure, Machine};
 use super::replay::replay;
-use super::strategy::{Budget, Lengths, Scheduler, Strategy};
+use super::strategy::{Lengths, Scheduler, Strategy};
 use crate::simulated::Live;
 use crate::world::Fingerprint;
 
@@ -67,6 +68,12 @@ pub struct SampleCounts {
     pub waits: u64,
     /// Tricks of the adversary.
     pub tricks: u64,
+    /// Kills of a process with all that it has started.
+    pub trees: u64,
+    /// Strangers that got the number of a process.
+    pub strangers: u64,
+    /// Directories that were read in another order.
+    pub orders: u64,
     /// Stands for all schedules, in order.
     pub digest: Fingerprint,
 }
@@ -75,10 +82,12 @@ impl fmt::Display for SampleCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SampleCounts { runs, choices, in_use, recoveries, .. } = self;
         let SampleCounts { kills, failures, waits, tricks, digest, .. } = self;
+        let SampleCounts { trees, strangers, orders, .. } = self;
         write!(
             f,
             "runs={runs} choices={choices} in-use={in_use} recoveries={recoveries} kills={kills} \
-             failures={failures} waits={waits} tricks={tricks} digest={:016x}",
+             failures={failures} waits={waits} tricks={tricks} trees={trees} strangers={strangers} \
+             orders={orders} digest={:016x}",
             (digest.0 >> 64) as u64
         )
     }
@@ -96,6 +105,9 @@ impl SampleCounts {
             failures: self.failures + other.failures,
             waits: self.waits + other.waits,
             tricks: self.tricks + other.tricks,
+            trees: self.trees + other.trees,
+            strangers: self.strangers + other.strangers,
+            orders: self.orders + other.orders,
             digest: Fingerprint::of(&(self.digest, other.digest)),
         }
     }
@@ -108,6 +120,9 @@ impl SampleCounts {
             Choice::Kill(_) => self.kills += 1,
             Choice::Wait => self.waits += 1,
             Choice::Trick { .. } => self.tricks += 1,
+            Choice::KillTree(_) => self.trees += 1,
+            Choice::Stranger(_) => self.strangers += 1,
+            Choice::Order { .. } => self.orders += 1,
             Choice::Recover => self.recoveries += 1,
         }
     }
@@ -143,7 +158,7 @@ pub fn sample(
     sampling: &Sampling,
     go_on: &mut dyn FnMut(&SampleCounts) -> bool,
 ) -> (Sampled, SampleCounts) {
-    let budget = Budget::of(setup);
+    let budget = setup.budget;
     let lengths = lengths_of(setup, sampling.strategy, budget);
     let work = Work {
         setup,

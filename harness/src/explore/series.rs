@@ -24,8 +24,8 @@ use super::exhaust::Counterexample;
 use super::machine::{Failure, Machine, State};
 use super::sample::{counterexample, lengths_of};
 use super::shrink::shrink;
-use super::strategy::{Budget, Scheduler, Strategy};
-use super::{Case, Setup};
+use super::strategy::{Scheduler, Strategy};
+use super::{Budget, Case, Setup};
 use crate::judge::Who;
 use crate::simulated::{Engine, Live};
 use crate::world::Trick;
@@ -160,8 +160,7 @@ fn strike_all(
 ) -> (bool, SeriesCounts) {
     let setup = &series_case(case).setup();
     let strategy = Strategy::Sticky;
-    let Case { kills, waits, tricks, .. } = case;
-    let budget = Budget { kills, waits, failures: 0, tricks };
+    let budget = Budget { failures: 0, ..case.budget() };
     let lengths = lengths_of(setup, strategy, budget);
     let mut counts = SeriesCounts::default();
     for iteration in 0..bases {

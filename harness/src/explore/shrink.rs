@@ -1,6 +1,6 @@
 //! Makes a run that was drawn as short as it goes.
 //!
-//! Steps, kills, failing calls, waits and tricks are taken away, and what a process does in parts is done in
+//! Steps, and whatever else happens, are taken away, and what a process does in parts is done in
 //! one; whatever is left over is run again, and kept if it breaks the same property and is simpler.
 //! Larger parts come first: a fault, all of a process, the second half of what it does. It ends where
 //! no choice can be taken away any more, so what it finds is short, but not always the shortest: that is
@@ -129,7 +129,7 @@ impl Shrinker<'_> {
             if self.does(self.without(|other, _| other == at)) {
                 continue;
             }
-            if let Choice::Fail { pid, .. } = fault {
+            if let Choice::Fail { pid, .. } | Choice::Order { pid, .. } = fault {
                 let mut well = self.best.clone();
                 well[at] = Choice::Step(pid);
                 self.does(well);

@@ -8,7 +8,7 @@
 //!   moments in order is met by one run with a probability of 1/(n·(2k)^(d−1)) or more, with n
 //!   processes and k steps; the factor of two is for how moments are drawn here. Kills come on top.
 //!
-//! Kills, failing calls, waits and tricks are put at random moments, and so is the end of half of the runs: a
+//! What a [`Budget`] allows is put at random moments, and so is the end of half of the runs: a
 //! fault that is only drawn for when it could strike comes nearly always early. Half of the moments lie
 //! within the length of a run that nothing disturbs, half within that of the longest: what happens after
 //! a fault makes runs longer, and a second one may have to come there.
@@ -19,7 +19,7 @@ use mortmain::sys::Pid;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xorshift::XorShiftRng;
 
-use super::Setup;
+use super::budget::Budget;
 use super::choice::Choice;
 use crate::world::Fingerprint;
 
@@ -40,12 +40,18 @@ pub enum Strategy {
 /// One of so many times a sticky schedule goes on with anybody.
 const ANYBODY_EACH: u64 = 8;
 
-/// The kinds of faults: kills, waits, calls that fail, tricks.
-const FAULTS: [fn(&Choice) -> bool; 4] = [
-    |choice| matches!(choice, Choice::Kill(_)),
-    |choice| matches!(choice, Choice::Wait),
-    |choice| matches!(choice, Choice::Fail { .. }),
-    |choice| matches!(choice, Choice::Trick { .. }),
+/// What tells a kind of fault, and how many of it a budget has.
+type Kind = (fn(&Choice) -> bool, fn(Budget) -> u32);
+
+/// All kinds.
+const FAULTS: [Kind; 7] = [
+    (|choice| matches!(choice, Choice::Kill(_)), |budget| budget.kills),
+    (|choice| matches!(choice, Choice::Wait), |budget| budget.waits),
+    (|choice| matches!(choice, Choice::Fail { .. }), |budget| budget.failures),
+    (|choice| matches!(choice, Choice::Trick { .. }), |budget| budget.tricks),
+    (|choice| matches!(choice, Choice::KillTree(_)), |budget| budget.trees),
+    (|choice| matches!(choice, Choice::Stranger(_)), |budget| budget.strangers),
+    (|choice| matches!(choice, Choice::Order { .. }), |budget| budget.orders),
 ];
 
 /// The moments of the faults of one run, each sorted, as numbers of choices.
@@ -65,23 +71,6 @@ pub(super) struct Lengths {
     pub(super) undisturbed: u32,
     /// At most.
     pub(super) longest: u32,
-}
-
-/// How many faults a run has at most.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    pub(super) kills: u32,
-    pub(super) waits: u32,
-    pub(super) failures: u32,
-    pub(super) tricks: u32,
-}
-
-impl Budget {
-    /// All that a setup allows.
-    pub(super) fn of(setup: &Setup) -> Budget {
-        let Setup { kills, waits, failures, tricks, .. } = *setup;
-        Budget { kills, waits, failures, tricks }
-    }
 }
 
 /// Draws the choices of one run.
@@ -119,8 +108,7 @@ impl Scheduler {
             Strategy::Random | Strategy::Sticky => 0,
         };
         scheduler.moments = Moments {
-            faults: [budget.kills, budget.waits, budget.failures, budget.tricks]
-                .map(|count| scheduler.some_moments(count, lengths)),
+            faults: FAULTS.map(|(_, count)| scheduler.some_moments(count(budget), lengths)),
             changes: scheduler.moments(changes, lengths),
             end: if scheduler.below(2) == 0 { Some(scheduler.moment(lengths)) } else { None },
         };
@@ -171,7 +159,7 @@ impl Scheduler {
         if steps.is_empty() || self.moments.end.is_some_and(|end| end <= at) {
             return Choice::Recover;
         }
-        for (fault, is_one) in FAULTS.into_iter().enumerate() {
+        for (fault, (is_one, _)) in FAULTS.into_iter().enumerate() {
             if self.moments.faults[fault].first().is_none_or(|moment| *moment > at) {
                 continue;
             }

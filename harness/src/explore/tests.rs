@@ -9,7 +9,7 @@ use super::choice::Choice;
 use super::exhaust::{Spot, fingerprint};
 use super::follow::{End, follow};
 use super::machine::Machine;
-use super::strategy::{Budget, Lengths, Scheduler, Strategy};
+use super::strategy::{Lengths, Scheduler, Strategy};
 use super::{Case, Setup, Subject, Without};
 use crate::handles::Handles;
 use crate::simulated::subject::{Manner, Then};
@@ -86,7 +86,7 @@ fn check_both_engines(setup: &Setup, trie: &mut Machine<'_, Trie<'_>>, iteration
     let mut live = Machine::new(setup, Live::new(&setup.programs));
     let lengths = Lengths { undisturbed: 40, longest: 80 };
     let pct = Strategy::Pct { depth: 3 };
-    let mut scheduler = Scheduler::new(Budget::of(setup), pct, (1, iteration), lengths);
+    let mut scheduler = Scheduler::new(setup.budget, pct, (1, iteration), lengths);
     trie.events = Some(Vec::new());
     live.events = Some(Vec::new());
     let mut learnt = trie.begin().expect("nothing is wrong in the beginning");
@@ -114,7 +114,8 @@ fn check_both_engines(setup: &Setup, trie: &mut Machine<'_, Trie<'_>>, iteration
 fn learnt_and_live_processes_do_the_same_step_by_step() {
     let rules = Without::RULES.map(|(_, rule)| rule.shown_by());
     let subjects = Subject::ALL.map(Subject::shown_by);
-    let everything = Case { failures: 1, waits: 1, tricks: 1, ..Case::GATE };
+    let others = Case { trees: 1, strangers: 1, orders: 1, ..Case::GATE };
+    let everything = Case { failures: 1, waits: 1, tricks: 1, ..others };
     for case in rules.into_iter().chain(subjects).chain([everything]) {
         let setup = case.setup();
         let mut trie = Machine::new(&setup, Trie::new(&setup.programs));
@@ -183,8 +184,7 @@ fn the_locks_of_a_timeline_are_those_of_the_world() {
         for iteration in 0..40 {
             let lengths = Lengths { undisturbed: 40, longest: 80 };
             let strategy = Strategy::Sticky;
-            let mut scheduler =
-                Scheduler::new(Budget::of(&setup), strategy, (1, iteration), lengths);
+            let mut scheduler = Scheduler::new(setup.budget, strategy, (1, iteration), lengths);
             let mut machine = Machine::new(&setup, Live::new(&setup.programs));
             machine.events = Some(Vec::new());
             let mut state = machine.begin().expect("nothing is wrong in the beginning");

@@ -17,8 +17,9 @@
 //! Whatever cannot be understood is an error with its place, never a guess. Version 2 adds to the case which
 //! design it is of (`subject=`), how often time passes (`waits=`) and what is judged (`judged=`); version 3
 //! what it was drawn from (`drawn`); version 4 the adversary's tricks (`tricks=`); version 5 how many owners
-//! there are (`owners=`) and what they have beside their directories (`beside=`). Each is written as the first
-//! version that has what it needs.
+//! there are (`owners=`) and what they have beside their directories (`beside=`); version 6 kills of whole
+//! trees (`trees=`), strangers (`strangers=`), other orders of directories (`orders=`) and whether the machine
+//! starts anew in the end (`reboots=yes`). Each is written as the first version that has what it needs.
 
 use std::fmt::{self, Write as _};
 
@@ -32,7 +33,7 @@ use crate::simulated::subject::{Beside, Manner, Then, word_of};
 use crate::world::{Reaping, World};
 
 /// The versions of the format: the oldest that says what there is to say is written.
-const VERSIONS: [i64; 5] = [1, 2, 3, 4, 5];
+const VERSIONS: [i64; 6] = [1, 2, 3, 4, 5, 6];
 
 const JUDGED: [(&str, Judged); 5] = [
     ("all", Judged::All),
@@ -156,6 +157,7 @@ impl Trace {
     /// The oldest version that can say it.
     fn version(&self) -> i64 {
         match &self.drawn {
+            _ if beyond_kills(&self.case) != [0; 4] => VERSIONS[5],
             _ if company(&self.case) != company(&Case::GATE) => VERSIONS[4],
             _ if self.case.tricks > 0 => VERSIONS[3],
             Some(_) => VERSIONS[2],
@@ -186,7 +188,15 @@ impl Trace {
             (_, 0) => format!("-{waits}"),
             _ => format!("-{waits}-{tricks}"),
         };
-        format!("{found}-{of}{company}-{manner}-{then}-{sweeps}-{kills}-{failures}{waits}.toml")
+        let beyond = match beyond_kills(&self.case) {
+            [0, 0, 0, 0] => String::new(),
+            [trees, strangers, orders, reboots] => {
+                format!("-of-{trees}-{strangers}-{orders}-{reboots}")
+            }
+        };
+        format!(
+            "{found}-{of}{company}-{manner}-{then}-{sweeps}-{kills}-{failures}{waits}{beyond}.toml"
+        )
     }
 
     /// Reads a trace.
@@ -291,6 +301,11 @@ fn company(case: &Case) -> (usize, Beside) {
     (case.owners, case.beside)
 }
 
+/// What only version 6 says.
+fn beyond_kills(case: &Case) -> [u32; 4] {
+    [case.trees, case.strangers, case.orders, case.reboots.into()]
+}
+
 /// What version 1 cannot say.
 fn extra(case: &Case) -> String {
     let mut text = String::new();
@@ -308,6 +323,16 @@ fn extra(case: &Case) -> String {
     }
     if case.tricks > 0 {
         let _ = write!(text, " tricks={}", case.tricks);
+    }
+    for (key, count) in
+        [("trees", case.trees), ("strangers", case.strangers), ("orders", case.orders)]
+    {
+        if count > 0 {
+            let _ = write!(text, " {key}={count}");
+        }
+    }
+    if case.reboots {
+        text += " reboots=yes";
     }
     if case.judged != Judged::All {
         let _ = write!(text, " judged={}", word_of(&JUDGED, case.judged));
@@ -345,6 +370,11 @@ fn parse_case(text: &str) -> Result<Case, String> {
             "failures" => case.failures = number()?,
             "waits" => case.waits = number()?,
             "tricks" => case.tricks = number()?,
+            "trees" => case.trees = number()?,
+            "strangers" => case.strangers = number()?,
+            "orders" => case.orders = number()?,
+            "reboots" if value == "yes" => case.reboots = true,
+            "reboots" => return Err(wrong()),
             "subject" => case.subject = Subject::named(value).ok_or_else(wrong)?,
             "judged" => case.judged = meaning(&JUDGED, value).ok_or_else(wrong)?,
             "merge" if matches!(value, "yes" | "no") => case.merge = value == "yes",
@@ -388,7 +418,11 @@ mod tests {
         let pid = Subject::named("pid").expect("it is known").shown_by();
         let owners = Case { owners: 2, ..pid };
         let nested = Case { beside: Beside::Nested, ..pid };
-        for case in rules.into_iter().chain([pid, owners, nested]) {
+        let late = Case { strangers: 1, judged: Judged::Only(Property::L1), ..pid };
+        let reboots = Case { strangers: 0, reboots: true, ..late };
+        let others = Case { trees: 1, orders: 1, ..pid };
+        let more = [pid, owners, nested, late, reboots, others];
+        for case in rules.into_iter().chain(more) {
             let trace = found(case);
             let text = trace.to_string();
             let read = Trace::parse(&text).expect("it was written just now");
@@ -438,7 +472,7 @@ mod tests {
             assert!(good.contains(from), "{from}");
             Trace::parse(&good.replacen(from, to, 1)).expect_err("it is wrong")
         };
-        assert_eq!(wrong("version = 1", "version = 6"), "it is of version 6, and this is 5");
+        assert_eq!(wrong("version = 1", "version = 7"), "it is of version 7, and this is 6");
         assert_eq!(wrong("version = 1\n", ""), "it has no version, so it is no trace");
         assert_eq!(wrong("without=l3", "without=l9"), "`without` of the case cannot be `l9`");
         assert_eq!(wrong("kills=1", "kills=x"), "`kills` of the case cannot be `x`");
@@ -453,6 +487,7 @@ mod tests {
             "`owners` of the case cannot be `0`: 1 to 3"
         );
         assert_eq!(wrong("kills=1", "beside=x kills=1"), "`beside` of the case cannot be `x`");
+        assert_eq!(wrong("kills=1", "reboots=no kills=1"), "`reboots` of the case cannot be `no`");
         assert_eq!(
             wrong("then=idle", "then=wait beside=copy"),
             "the case contradicts itself: `wait` is about a command, and there is none beside `copy`"

@@ -108,6 +108,12 @@ fn model_of(case: &Case) -> Result<Model, NoRoom> {
     if case.tricks > 0 {
         return Err(NoRoom("an adversary".into()));
     }
+    if case.trees > 0 {
+        return Err(NoRoom("several that are killed at the same moment".into()));
+    }
+    if case.strangers > 0 || case.reboots {
+        return Err(NoRoom("strangers".into()));
+    }
     let manner = case.manner;
     let closes = matches!(manner, Manner::ClosesAll | Manner::LeavesChild | Manner::Escapes);
     let child = matches!(manner, Manner::LeavesChild | Manner::LeavesDaemon | Manner::Escapes);
@@ -236,7 +242,7 @@ impl Refinement {
     fn deed(&self, cast: &Cast, step: &Taken<'_>) -> Option<Deed> {
         match step.choice {
             Choice::Kill(pid) => Some(Deed::Killed(cast.actor(&self.players, pid)?)),
-            Choice::Step(pid) | Choice::Fail { pid, .. } => {
+            Choice::Step(pid) | Choice::Fail { pid, .. } | Choice::Order { pid, .. } => {
                 let actor = cast.actor(&self.players, pid)?;
                 Some(match step.request? {
                     Request::Exit { .. } => Deed::Ends(actor),
@@ -244,7 +250,11 @@ impl Refinement {
                     _ => Deed::Acts(actor),
                 })
             }
-            Choice::Trick { .. } | Choice::Wait | Choice::Recover => None,
+            Choice::KillTree(_)
+            | Choice::Stranger(_)
+            | Choice::Trick { .. }
+            | Choice::Wait
+            | Choice::Recover => None,
         }
     }
 

@@ -15,17 +15,17 @@
 //! links, FIFOs, sockets, devices, names and inodes; mounts of one part of the tmpfs
 //! over another; `flock` on open file descriptions; SIGKILL; a wall clock, which
 //! stands still until the explorer lets time pass (waiting with a limit ends at a
-//! moment that it chooses, a pause takes no time); and, if he is invited, an
-//! adversary, who changes what names stand for ([`Trick`]).
+//! moment that it chooses, a pause takes no time); a restart, after which all that has
+//! a name is still there; and, if he is invited, an adversary, who changes what names stand for ([`Trick`]).
 //!
 //! There is not (yet): threads (but a first one that has ended), sessions, signals
 //! other than SIGKILL; other users, permissions (modes are kept, and forbid
 //! nothing); other namespaces, the end of a mount, file systems, hard links; the
 //! other end of a FIFO or a socket (who waits at one waits for ever), devices that do
-//! anything; what is lost when the power goes; limits of space and inodes; reboots;
-//! directory orders other than by name. A call is done whole or not at all, but for
-//! a spawn, which forks, lets the child make its steps, and is answered. That calls
-//! fail for no reason of their own is the explorer's doing.
+//! anything; what is lost when the power goes; limits of space and inodes. A call is done
+//! whole or not at all, but for a spawn, which forks, lets the child make its steps, and is
+//! answered. That calls fail for no reason of their own, that a number comes again, and
+//! that a directory has its names in another order are the explorer's doing.
 
 mod adversary;
 mod claims;
@@ -90,11 +90,18 @@ pub struct Rules {
     pub entries_a_read: usize,
     /// What the judge says of a directory in use that was moved.
     pub moves: Moves,
+    /// Whether a number may come again: if not, what is gone is gone for ever.
+    pub numbers_again: bool,
 }
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { reaping: Reaping::AtOnce, entries_a_read: usize::MAX, moves: Moves::Harm }
+        Rules {
+            reaping: Reaping::AtOnce,
+            entries_a_read: usize::MAX,
+            moves: Moves::Harm,
+            numbers_again: false,
+        }
     }
 }
 
@@ -132,6 +139,8 @@ pub struct World {
     mounts: Table<MountId, Mount>,
     /// How many tricks the adversary has played, where there is one.
     tricks: Option<u32>,
+    /// How often the machine was started anew.
+    boots: u32,
     /// The directory `/`.
     top: InodeId,
     /// The directory that claims are made in.
@@ -157,6 +166,7 @@ impl World {
             claims: Table::new(3),
             mounts: Table::new(4),
             tricks: None,
+            boots: 0,
             top: nowhere,
             root: nowhere,
             put_so_far: 0,
@@ -180,7 +190,7 @@ impl World {
             .with(self.files.fingerprint())
             .with(self.claims.fingerprint())
             .with(self.mounts.fingerprint())
-            .with(Fingerprint::of(&self.now))
+            .with(Fingerprint::of(&(self.now, self.boots)))
     }
 
     /// Stands for what is left when every process is killed: equal ones lead
@@ -192,7 +202,7 @@ impl World {
             Reaping::Never => self.inodes.fingerprint().with(self.processes.fingerprint()),
         }
         .with(self.mounts.fingerprint())
-        .with(Fingerprint::of(&self.now))
+        .with(Fingerprint::of(&(self.now, self.boots)))
     }
 
     /// What lies in the root, as paths of everything in it, in order.
@@ -209,6 +219,19 @@ impl World {
             found.push(path.clone());
             self.list(inode, &path, found);
         }
+    }
+
+    /// Starts the machine anew: nobody is there any more, nothing is open, locked or mounted, and the boot
+    /// has another id. What has a name stays.
+    pub fn reboot(&mut self) {
+        for pid in self.processes.iter().map(|(pid, _)| pid).collect::<Vec<_>>() {
+            self.kill(pid);
+            self.processes.remove(pid);
+        }
+        for mount in self.mounts.iter().map(|(id, _)| id).collect::<Vec<_>>() {
+            self.mounts.remove(mount);
+        }
+        self.boots += 1;
     }
 
     /// Lets time pass, which the wall clock alone shows.

@@ -222,6 +222,49 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_free_when_no_process_and_no_group_has_it() {
+        let mut world = world();
+        let fork = |world: &mut World, pid| match world.exec(pid, &Request::Fork) {
+            Effect::Forked { child } => child,
+            other => panic!("{other:?}"),
+        };
+        let child = fork(&mut world, ONE);
+        let grandchild = fork(&mut world, child);
+        assert_eq!(world.below(ONE), [child, grandchild]);
+        assert_eq!(world.below(OTHER), []);
+        world.kill(ONE);
+        assert!(!world.is_free(ONE), "the child is in its group");
+        assert_eq!(world.below(child), [grandchild]);
+        world.kill(child);
+        assert!(world.is_free(child) && !world.is_free(ONE), "the grandchild is");
+        world.kill(grandchild);
+        assert!(world.is_free(ONE));
+    }
+
+    #[test]
+    fn after_a_restart_names_stay_and_the_boot_is_another() {
+        let mut world = world();
+        let boot = |world: &mut World| match call(world, ONE, Call::Identity) {
+            Ok(Reply::Identity(identity)) => (identity.process, identity.home.boot),
+            other => panic!("{other:?}"),
+        };
+        world.put(&World::root_path().join(b"p-aaaaaaaaaaa2"), Thing::Dir).expect("it is free");
+        assert_eq!(open(&mut world), Ok(Reply::Handle(Handle(3))));
+        assert_eq!(call(&mut world, ONE, Call::Lock { fd: Handle(3) }), Ok(Reply::Done));
+        let (before, first) = boot(&mut world);
+        world.reboot();
+        assert_eq!(world.living().count(), 0);
+        world.start(ONE, PROGRAM);
+        let (after, second) = boot(&mut world);
+        assert_eq!(after, before, "nothing but the boot tells them apart");
+        assert_ne!(second, first);
+        assert_eq!(world.tree().len(), 1);
+        assert_eq!(open(&mut world), Ok(Reply::Handle(Handle(3))));
+        let holder = Call::LockHolder { fd: Handle(3) };
+        assert_eq!(call(&mut world, ONE, holder), Ok(Reply::Pids(Vec::new())));
+    }
+
+    #[test]
     fn who_has_lost_the_first_thread_looks_like_a_zombie_and_has_not_ended() {
         let mut world = world();
         world.end_first_thread(ONE);

@@ -2,7 +2,8 @@
 //!
 //! A process number is its parent's with a digit more, so that it says who
 //! started it and depends on no other process's steps: command 101 is the
-//! first child of owner 10. Numbers are not used again.
+//! first child of owner 10. Nobody else gets a number by himself; who starts a process may give it one
+//! that is free again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -122,11 +123,6 @@ impl Process {
     }
 }
 
-fn home(odd: Odd) -> Home {
-    let time_ns = odd.clock.map_or(TIME_NS, |clock| clock.namespace);
-    Home { boot: *b"the only boot...", pid_ns: Home::INITIAL_PID_NS, time_ns }
-}
-
 /// Spreads a small number over 64 bits, each with its own result.
 fn spread(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -156,6 +152,36 @@ impl World {
             odd: Odd::default(),
         };
         self.processes.insert(pid, process);
+    }
+
+    /// Where a process is.
+    fn home(&self, odd: Odd) -> Home {
+        let time_ns = odd.clock.map_or(TIME_NS, |clock| clock.namespace);
+        let mut boot = *b"the boot no. ...";
+        boot[12..].copy_from_slice(&self.boots.to_be_bytes());
+        Home { boot, pid_ns: Home::INITIAL_PID_NS, time_ns }
+    }
+
+    /// Whether a process could be started with this number: no process and no group has it.
+    #[must_use]
+    pub fn is_free(&self, pid: Pid) -> bool {
+        !self.processes.contains(pid) && self.members(pid).is_empty()
+    }
+
+    /// Everybody who lives and was started by a process, or by one of those, in order.
+    #[must_use]
+    pub fn below(&self, pid: Pid) -> Vec<Pid> {
+        let (mut below, mut known) = (Vec::new(), vec![pid]);
+        // Whose parent has ended is a child of init, so nobody is missed.
+        while let Some(parent) = known.pop() {
+            let all = self.processes.iter();
+            let children = all.filter(|(_, child)| child.parent == parent && child.lives());
+            let children: Vec<Pid> = children.map(|(child, _)| child).collect();
+            known.extend(&children);
+            below.extend(children);
+        }
+        below.sort_unstable();
+        below
     }
 
     pub(super) fn process(&self, pid: Pid) -> &Process {
@@ -339,7 +365,7 @@ impl World {
 
     pub(super) fn child_identity(&self, pid: Pid) -> Answer<ChildIdentity> {
         let process = self.process(pid);
-        let Home { pid_ns, time_ns, .. } = home(process.odd);
+        let Home { pid_ns, time_ns, .. } = self.home(process.odd);
         let process = process.id(pid, process.odd);
         Ok(ChildIdentity { process, pid_ns, time_ns, uid: UID, gid: UID })
     }
@@ -514,11 +540,11 @@ impl World {
     }
 
     /// Whether what a process uses is the same at every moment until `asking`
-    /// makes its next step: nothing where the process has ended, as numbers are
-    /// not used again; and of itself what it has open, unless that lies so deep
+    /// makes its next step: nothing where the process has ended and no number
+    /// comes again; and of itself what it has open, unless that lies so deep
     /// that a rename by somebody else could change which claim it is in.
     pub(super) fn uses_for_ever(&self, asking: Pid, pid: Pid) -> bool {
-        !self.lives(pid)
+        (!self.lives(pid) && !self.rules.numbers_again)
             || pid == asking
                 && self.process(pid).odd.works_in.is_none()
                 && self.process(pid).descriptors.iter().all(|fd| !self.is_below_claims(fd.file))
@@ -528,7 +554,7 @@ impl World {
         let process = self.process(pid);
         Ok(Reply::Identity(Box::new(Identity {
             process: process.id(pid, process.odd),
-            home: home(process.odd),
+            home: self.home(process.odd),
             uid: UID,
             gid: UID,
             overflow_uid: Some(65_534),
