@@ -127,6 +127,10 @@ impl Stage {
                 let (dir, from, on) = (Handle(dir), from.name(), on.name());
                 self.done(pid, &Request::Mount { dir, from, on })
             }
+            (None, Operation::Unmount(dir, on)) => {
+                let (dir, on) = (Handle(dir), on.name());
+                self.done(pid, &Request::Unmount { dir, on })
+            }
             (None, Operation::OpenPlain(dir, name)) => {
                 self.open_plain(pid, Handle(dir), name.name())
             }

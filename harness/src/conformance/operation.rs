@@ -117,6 +117,8 @@ pub enum Operation {
     OpenPlain(Number, Word),
     /// Mounts what the first name stands for over the second one.
     Mount(Number, Word, Word),
+    /// Ends what is mounted on a name.
+    Unmount(Number, Word),
     /// Makes a group of its own.
     NewGroup,
     /// Closes every descriptor.
@@ -203,6 +205,7 @@ impl Operation {
             | Op::MakeSpecial(..)
             | Op::OpenPlain(..)
             | Op::Mount(..)
+            | Op::Unmount(..)
             | Op::NewGroup
             | Op::CloseAll
             | Op::Exit
@@ -219,6 +222,7 @@ impl Operation {
             Operation::MakeSpecial(..) => "make-special",
             Operation::OpenPlain(..) => "open-plain",
             Operation::Mount(..) => "mount",
+            Operation::Unmount(..) => "unmount",
             Operation::NewGroup => "new-group",
             Operation::CloseAll => "close-all",
             Operation::Exit => "exit",
@@ -245,6 +249,7 @@ impl Operation {
             | Op::MakeSpecial(fd, ..)
             | Op::OpenPlain(fd, _)
             | Op::Mount(fd, ..)
+            | Op::Unmount(fd, _)
             | Op::Readlink(fd, _)
             | Op::Rename(fd, ..)
             | Op::Unlink(fd, _)
@@ -274,6 +279,7 @@ impl Operation {
             | Op::Mkdir(_, word)
             | Op::MakeSpecial(_, word, _)
             | Op::OpenPlain(_, word)
+            | Op::Unmount(_, word)
             | Op::Readlink(_, word)
             | Op::Unlink(_, word)
             | Op::Rmdir(_, word)
@@ -333,6 +339,7 @@ impl fmt::Display for Operation {
                 write!(f, "make {dir}/{name} {}", special.word())
             }
             Operation::Mount(dir, from, on) => write!(f, "mount {dir}/{from} on {on}"),
+            Operation::Unmount(dir, on) => write!(f, "unmount {dir}/{on}"),
             Operation::OpenPlain(dir, name) => write!(f, "open-plain {dir}/{name}"),
             Operation::Exit => write!(f, "exit {STATUS}"),
             Operation::Killed => f.write_str("is killed"),

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::fd::{AsRawFd as _, IntoRawFd as _, RawFd};
+use std::os::fd::{AsRawFd, IntoRawFd as _, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use mortmain::sys::{
 };
 use nix::libc;
 use rustix::fs::{FileType, Mode, OFlags, mknodat, openat};
-use rustix::mount::mount_bind;
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use serde::{Deserialize, Serialize};
 
 use super::operation::{Number, Operation, STATUS, Word, cookie};
@@ -118,6 +118,7 @@ fn operate(order: &Order) -> io::Result<Outcome> {
         Operation::MakeSpecial(dir, name, special) => outcome_of(make_special(dir, name, special))?,
         Operation::OpenPlain(dir, name) => outcome_of(open_plain(dir, name))?,
         Operation::Mount(dir, from, on) => outcome_of(bind(dir, from, on))?,
+        Operation::Unmount(dir, on) => outcome_of(unbind(dir, on))?,
         _ => {
             close_all()?;
             Outcome::Done
@@ -155,12 +156,20 @@ fn open_plain(dir: Number, name: Word) -> io::Result<Outcome> {
 
 fn bind(dir: Number, from: Word, on: Word) -> io::Result<Outcome> {
     let dir = copy_of(dir, SPARE)?;
-    let [from, on] = [from, on].map(|word| {
-        let dir = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
-        [&dir, word.name().bytes()].concat()
-    });
-    mount_bind(from, on)?;
+    mount_bind(path_in(&dir, from), path_in(&dir, on))?;
     Ok(Outcome::Done)
+}
+
+fn unbind(dir: Number, on: Word) -> io::Result<Outcome> {
+    let dir = copy_of(dir, SPARE)?;
+    unmount(path_in(&dir, on), UnmountFlags::empty())?;
+    Ok(Outcome::Done)
+}
+
+/// A path to a name in an open directory.
+fn path_in(dir: &impl AsRawFd, word: Word) -> Vec<u8> {
+    let dir = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
+    [&dir, word.name().bytes()].concat()
 }
 
 fn spawn(dir: Handle, lock: Handle, socket: RawFd) -> Answer<Pid> {

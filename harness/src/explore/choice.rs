@@ -45,7 +45,7 @@ pub enum Choice {
     Order {
         /// The process.
         pid: Pid,
-        /// Which ([`arranged`]).
+        /// Which: turned by so many names; from their number on, from the last to the first as well.
         order: u32,
     },
     /// Everybody but the strangers is killed at once, and one sweep runs undisturbed to its end, after as

@@ -17,6 +17,8 @@ use super::{Moves, World};
 /// Magic number of tmpfs, whose locks the protocol believes.
 const TMPFS: FsMagic = FsMagic(0x0102_1994);
 const DEVICE: u64 = 0x2a;
+/// `ESPIPE`, which no rule looks at.
+const NO_PLACES: Errno = Errno(29);
 /// The user that everything belongs to and every process runs as.
 pub(super) const UID: u32 = 1000;
 
@@ -29,6 +31,10 @@ pub(super) enum Node {
     File(Box<[u8]>),
     Link(Box<[u8]>),
     Special(Special),
+    /// A file of nothing but zeros, which is longer than anybody could read.
+    Giant,
+    /// A FIFO, at whose other end somebody is who never writes anything.
+    HeldFifo,
 }
 
 /// What is no directory, file or link.
@@ -158,9 +164,9 @@ impl Inode {
     fn kind(&self) -> Kind {
         match self.node {
             Node::Dir(_) => Kind::Dir,
-            Node::File(_) => Kind::File,
+            Node::File(_) | Node::Giant => Kind::File,
             Node::Link(_) => Kind::Link,
-            Node::Special(_) => Kind::Other,
+            Node::Special(_) | Node::HeldFifo => Kind::Other,
         }
     }
 
@@ -261,7 +267,7 @@ impl World {
         }
     }
 
-    fn free_if_unused(&mut self, id: InodeId) {
+    pub(super) fn free_if_unused(&mut self, id: InodeId) {
         let kept = self.inode(id).links > 0 || self.is_mounted(id);
         if !kept && !self.files.iter().any(|(_, file)| file.inode == id) {
             self.inodes.remove(id);
@@ -296,8 +302,11 @@ impl World {
     }
 
     pub(super) fn read(&self, file: FileId, offset: u64, len: u32) -> Answer<Reply> {
-        let Node::File(bytes) = &self.inode(self.open_file(file).inode).node else {
-            return Err(Errno::EISDIR);
+        let bytes = match &self.inode(self.open_file(file).inode).node {
+            Node::File(bytes) => bytes,
+            Node::Giant => return Ok(Reply::Bytes(vec![0; len as usize])),
+            Node::Special(_) | Node::HeldFifo => return Err(NO_PLACES),
+            Node::Dir(_) | Node::Link(_) => return Err(Errno::EISDIR),
         };
         // OK because no file here is as long as that.
         let rest = bytes.get(offset as usize..).unwrap_or_default();
@@ -390,7 +399,7 @@ impl World {
     pub(super) fn make_in(&mut self, id: InodeId, dir: InodeId, name: &Name, node: Node) {
         let mode = match node {
             Node::Dir(_) => 0o700,
-            Node::File(_) | Node::Special(_) => 0o600,
+            Node::File(_) | Node::Giant | Node::Special(_) | Node::HeldFifo => 0o600,
             Node::Link(_) => 0o777,
         };
         self.inodes.insert(id, Inode::new(node, mode, self.now));

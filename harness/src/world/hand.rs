@@ -10,7 +10,7 @@ use mortmain::sys::{Answer, Errno, Name, PathBytes, Pid};
 
 use super::World;
 use super::files::{Node, Special};
-use super::ids::{InodeId, Made};
+use super::ids::{InodeId, Made, MountId};
 
 /// Whose inodes those are that somebody makes.
 const SOMEBODY: Pid = Pid(0);
@@ -26,6 +26,10 @@ pub enum Thing {
     Link(Box<[u8]>),
     /// A FIFO, a socket or a device.
     Special(Special),
+    /// A file of nothing but zeros, which is longer than anybody could read.
+    Giant,
+    /// A FIFO, at whose other end somebody is who never writes anything.
+    HeldFifo,
 }
 
 impl From<Thing> for Node {
@@ -35,6 +39,8 @@ impl From<Thing> for Node {
             Thing::File(bytes) => Node::File(bytes),
             Thing::Link(text) => Node::Link(text),
             Thing::Special(special) => Node::Special(special),
+            Thing::Giant => Node::Giant,
+            Thing::HeldFifo => Node::HeldFifo,
         }
     }
 }
@@ -46,6 +52,8 @@ impl From<&Node> for Thing {
             Node::File(bytes) => Thing::File(bytes.clone()),
             Node::Link(text) => Thing::Link(text.clone()),
             Node::Special(special) => Thing::Special(*special),
+            Node::Giant => Thing::Giant,
+            Node::HeldFifo => Thing::HeldFifo,
         }
     }
 }
@@ -142,6 +150,34 @@ impl World {
         Ok(())
     }
 
+    /// Lets what one path leads to be seen at another one.
+    ///
+    /// # Errors
+    /// `ENOENT`, `ENOTDIR` and `ELOOP`, as for a process; `ENOTDIR` of a directory and something else.
+    pub fn mount(&mut self, what: &PathBytes, at: &PathBytes) -> Answer<()> {
+        let (root, on) = (self.resolve(what)?.inode, self.resolve(at)?);
+        let id = MountId(Made { by: SOMEBODY, nth: self.put_so_far });
+        self.put_so_far += 1;
+        self.bind(id, root, on)
+    }
+
+    /// Ends what is mounted uppermost where a path leads.
+    ///
+    /// # Errors
+    /// `EINVAL` where nothing is, `EBUSY` where it is in use, and as [`World::mount`].
+    pub fn unmount_at(&mut self, at: &PathBytes) -> Answer<()> {
+        self.unmount(self.resolve(at)?)
+    }
+
+    /// Whether what a path would lead to is hidden by a mount.
+    #[must_use]
+    pub fn is_hidden(&self, path: &PathBytes) -> bool {
+        let cuts = path.0.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let mut ways = cuts.map(|(at, _)| PathBytes(path.0[..=at].to_vec()));
+        // What is mounted need not have all the names of the rest.
+        ways.any(|way| self.resolve(&way).is_ok_and(|dir| dir.mount.is_some()))
+    }
+
     /// Says of something, and of all that is in it, that it was last changed then.
     ///
     /// # Errors
@@ -180,6 +216,29 @@ impl World {
 mod tests {
     use super::*;
     use crate::world::Rules;
+
+    #[test]
+    fn what_is_mounted_is_seen_until_that_ends() {
+        let mut world = World::new(Rules::default());
+        let [a, b, inside] = ["/r/a", "/r/b", "/r/b/x"].map(path);
+        world.put(&a, Thing::Dir).expect("nothing is there");
+        world.put(&path("/r/a/x"), Thing::Giant).expect("nothing is there");
+        world.put(&b, Thing::Dir).expect("nothing is there");
+        let before = world.fingerprint();
+        assert_eq!(world.unmount_at(&b), Err(Errno::EINVAL), "nothing is mounted");
+        world.mount(&a, &b).expect("both are there");
+        assert_eq!(world.stands_at(&inside), world.stands_at(&path("/r/a/x")));
+        assert_eq!(world.unmount_at(&inside), Err(Errno::EINVAL), "it is in it");
+        for (below, hidden) in [("", false), ("/x", true), ("/y/z", true)] {
+            assert_eq!(world.is_hidden(&path(&format!("/r/b{below}"))), hidden, "{below}");
+        }
+        world.mount(&a, &b).expect("one may lie upon another");
+        world.unmount_at(&b).expect("nobody uses it");
+        assert!(world.stands_at(&inside).is_ok(), "the lower one is still there");
+        world.unmount_at(&b).expect("nobody uses it");
+        assert_eq!(world.stands_at(&inside), Err(Errno::ENOENT));
+        assert_eq!(world.fingerprint(), before);
+    }
 
     fn path(text: &str) -> PathBytes {
         PathBytes::from(text.as_bytes())

@@ -18,7 +18,7 @@ const NOBODY_LISTENS: Errno = Errno(6);
 
 impl World {
     /// What an absolute path leads to, with all links on the way followed, and all mounts entered.
-    fn resolve(&self, path: &PathBytes) -> Answer<Place> {
+    pub(super) fn resolve(&self, path: &PathBytes) -> Answer<Place> {
         // A name of somebody's working directory is asked for by nobody.
         if path.0.starts_with(b"/") {
             self.resolve_from(self.outermost(), &path.0, &mut { LINKS_MAX })
@@ -81,10 +81,10 @@ impl World {
         let found = self.find_below(dir, name)?;
         match self.inode(found.inode).node {
             Node::Dir(_) => Err(Errno::EISDIR),
-            Node::File(_) => Ok(found),
+            Node::File(_) | Node::Giant => Ok(found),
             Node::Link(_) => Err(Errno::ELOOP),
             // It is looked at before it is opened.
-            Node::Special(_) => Err(Errno::EINVAL),
+            Node::Special(_) | Node::HeldFifo => Err(Errno::EINVAL),
         }
     }
 

@@ -20,7 +20,7 @@
 //!
 //! There is not (yet): threads (but a first one that has ended), sessions, signals
 //! other than SIGKILL; other users, permissions (modes are kept, and forbid
-//! nothing); other namespaces, the end of a mount, file systems, hard links; the
+//! nothing); other namespaces, file systems, hard links; the
 //! other end of a FIFO or a socket (who waits at one waits for ever), devices that do
 //! anything; what is lost when the power goes; limits of space and inodes. A call is done
 //! whole or not at all, but for a spawn, which forks, lets the child make its steps, and is
@@ -228,9 +228,7 @@ impl World {
             self.kill(pid);
             self.processes.remove(pid);
         }
-        for mount in self.mounts.iter().map(|(id, _)| id).collect::<Vec<_>>() {
-            self.mounts.remove(mount);
-        }
+        self.end_mounts();
         self.boots += 1;
     }
 
@@ -306,7 +304,11 @@ impl World {
             }
             Request::Mount { dir, from, on } => {
                 let dir = self.file_of(pid, *dir);
-                let done = dir.and_then(|dir| self.bind(pid, dir, from, on));
+                let done = dir.and_then(|dir| self.bind_names(pid, dir, [from, on]));
+                Effect::Answer(Response::Done(done))
+            }
+            Request::Unmount { dir, on } => {
+                let done = self.file_of(pid, *dir).and_then(|dir| self.unbind(dir, on));
                 Effect::Answer(Response::Done(done))
             }
             Request::Touch { name } => Effect::Answer(Response::Done(self.touch(pid, name))),

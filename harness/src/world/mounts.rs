@@ -5,7 +5,10 @@
 //! (`EXDEV`); the way to a root and an open without care do. What a mount is on is neither removed nor
 //! renamed (`EBUSY`), wherever that is tried.
 //!
-//! There is one mount namespace, and nothing is ever unmounted.
+//! A mount can be ended by whoever comes by a name that shows it uppermost, unless something of it is in use
+//! (`EBUSY`): an open description, somebody's working directory, or another mount on something in it.
+//!
+//! There is one mount namespace.
 
 use mortmain::sys::{Answer, Errno, MountView, Name, PathBytes, Pid};
 
@@ -67,9 +70,20 @@ impl World {
     }
 
     /// Lets what one name stands for be seen at another one, links followed.
-    pub(super) fn bind(&mut self, pid: Pid, dir: FileId, from: &Name, on: &Name) -> Answer<()> {
+    pub(super) fn bind_names(
+        &mut self,
+        pid: Pid,
+        dir: FileId,
+        [from, on]: [&Name; 2],
+    ) -> Answer<()> {
         let on = self.find_plain(dir, on)?;
         let root = self.find_plain(dir, from)?.inode;
+        let id = self.next_mount(pid);
+        self.bind(id, root, on)
+    }
+
+    /// Lets an inode be seen at a place.
+    pub(super) fn bind(&mut self, id: MountId, root: InodeId, on: Place) -> Answer<()> {
         // Nothing can be mounted on what is removed and only seen or held open.
         if self.inode(on.inode).is_removed() {
             return Err(Errno::ENOENT);
@@ -78,8 +92,45 @@ impl World {
         if is_dir(root) != is_dir(on.inode) {
             return Err(Errno::ENOTDIR);
         }
-        let id = self.next_mount(pid);
         self.mounts.insert(id, Mount { on, root });
         Ok(())
+    }
+
+    /// Ends what is mounted uppermost where a name leads, links followed.
+    pub(super) fn unbind(&mut self, dir: FileId, on: &Name) -> Answer<()> {
+        let at = self.find_plain(dir, on)?;
+        self.unmount(at)
+    }
+
+    /// Ends the mount of which a place is the root.
+    pub(super) fn unmount(&mut self, at: Place) -> Answer<()> {
+        let id = at.mount.ok_or(Errno::EINVAL)?;
+        // OK because whoever is in a mount keeps it.
+        let Mount { root, .. } = *self.mounts.get(id).expect("it is mounted");
+        if at.inode != root {
+            return Err(Errno::EINVAL);
+        }
+        let in_it = |place: Place| place.mount == Some(id);
+        let open = self.files.iter().any(|(_, file)| in_it(file.place()));
+        let above = self.mounts.iter().any(|(_, mount)| in_it(mount.on));
+        if open || above || self.anybody_works(in_it) {
+            return Err(Errno::EBUSY);
+        }
+        self.end_mount(id);
+        Ok(())
+    }
+
+    /// Ends all mounts, whoever is in them.
+    pub(super) fn end_mounts(&mut self) {
+        for id in self.mounts.iter().map(|(id, _)| id).collect::<Vec<_>>() {
+            self.end_mount(id);
+        }
+    }
+
+    fn end_mount(&mut self, id: MountId) {
+        let root = self.mounts.get(id).map(|mount| mount.root);
+        self.mounts.remove(id);
+        // It may have had no other place.
+        root.into_iter().for_each(|root| self.free_if_unused(root));
     }
 }

@@ -91,6 +91,11 @@ impl World {
         Ok(())
     }
 
+    /// Whether anybody works in a directory of which this is so.
+    pub(super) fn anybody_works(&self, there: impl Fn(Place) -> bool) -> bool {
+        self.processes.iter().any(|(_, process)| process.odd.works_in.is_some_and(&there))
+    }
+
     /// Fails where a call needs a descriptor that its process does not get. Linux looks at that first.
     pub(super) fn lacks_descriptor(&self, pid: Pid, call: &Call) -> Answer<()> {
         let Some(end) = self.process(pid).odd.refused else { return Ok(()) };

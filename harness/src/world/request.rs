@@ -100,6 +100,13 @@ pub enum Request {
         /// What it hides.
         on: Name,
     },
+    /// Ends what is mounted uppermost where a name leads, links followed.
+    Unmount {
+        /// Directory that the name is in.
+        dir: Handle,
+        /// The name.
+        on: Name,
+    },
     /// Writes a new file into what it uses of its claim.
     Touch {
         /// Name of the file.
@@ -236,6 +243,7 @@ impl fmt::Display for Request {
             Request::MakeSpecial { dir, name, special } => {
                 write!(f, "make {}/{name} {}", dir.0, special.word())
             }
+            Request::Unmount { dir, on } => write!(f, "unmount {}/{on}", dir.0),
             Request::Mount { dir, from, on } => write!(f, "mount {}/{from} on {on}", dir.0),
             Request::Touch { name } => write!(f, "write the file {name} into its claim"),
             Request::Hold { claim, .. } => write!(f, "hold {claim}"),

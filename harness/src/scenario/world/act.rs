@@ -84,8 +84,15 @@ impl Stage<'_> {
                 self.read(server, file, answer.as_deref(), fails.as_deref())
             }
             Action::TakeSandbox { server, at, how } => self.take_sandbox(server, at, how),
+            Action::Mount { what, at, elsewhere: false } => {
+                let (what, at) = (self.resolve(what)?, self.resolve(at)?);
+                self.machine.world.mount(&what, &at).map_err(refused)
+            }
+            Action::Unmount(at) => {
+                let at = self.resolve(at)?;
+                self.machine.world.unmount_at(&at).map_err(refused)
+            }
             Action::Mount { .. }
-            | Action::Unmount(_)
             | Action::Chmod { .. }
             | Action::Chown { .. }
             | Action::Chattr { .. }

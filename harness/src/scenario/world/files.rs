@@ -73,9 +73,8 @@ impl Stage<'_> {
             Planted::Fifo => Thing::Special(Special::Fifo),
             Planted::Socket => Thing::Special(Special::Socket),
             Planted::Device => Thing::Special(Special::Device),
-            Planted::FifoWithWriter | Planted::SparseGiant => {
-                unreachable!("the world has no {what:?}")
-            }
+            Planted::FifoWithWriter => Thing::HeldFifo,
+            Planted::SparseGiant => Thing::Giant,
         };
         let mut dir = world.put(&at, thing).map_err(refused)?;
         if what == Planted::FullDirectory {

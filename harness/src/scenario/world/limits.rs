@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::scenario::story::{self, Action, Actor, Deed, Expected, Oddity, Planted, Step, Story};
+use crate::scenario::story::{self, Action, Actor, Deed, Expected, Oddity, Step, Story};
 
 /// Something of a machine that a story needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,16 +17,12 @@ pub enum Feature {
     Permissions,
     /// More file systems than one, or one that is full.
     Disks,
-    /// Mounts.
-    Mounts,
+    /// More mount namespaces than one.
+    MountNamespaces,
     /// More pid namespaces than one.
     PidNamespaces,
     /// Programs that may be run and not read.
     UnreadablePrograms,
-    /// Somebody at the other end of a FIFO.
-    FifoWriters,
-    /// Files without blocks.
-    SparseFiles,
     /// Flags of files.
     FileFlags,
     /// Sockets that are passed to a program.
@@ -40,15 +36,13 @@ pub enum Feature {
 }
 
 /// What the world has not. A line less is a limit less.
-const LACKS: [(Feature, &str); 13] = [
+const LACKS: [(Feature, &str); 11] = [
     (Feature::Users, "other users"),
     (Feature::Permissions, "permissions"),
     (Feature::Disks, "other file systems"),
-    (Feature::Mounts, "mounts"),
+    (Feature::MountNamespaces, "other mount namespaces"),
     (Feature::PidNamespaces, "other pid namespaces"),
     (Feature::UnreadablePrograms, "programs that cannot be read"),
-    (Feature::FifoWriters, "writers at a FIFO"),
-    (Feature::SparseFiles, "sparse files"),
     (Feature::FileFlags, "flags of files"),
     (Feature::PassedSockets, "passed sockets"),
     (Feature::Shells, "shells"),
@@ -219,11 +213,10 @@ fn of_action(action: &Action, needed: &mut BTreeSet<Feature>) {
         | Action::KillTree(_)
         | Action::StartStranger { .. }
         | Action::Empty(_)
-        | Action::ByCommand { does: Deed::Remove | Deed::Empty, .. } => None,
-        Action::Plant { what, .. } | Action::ByCommand { does: Deed::Plant(what), .. } => {
-            of_planted(*what)
-        }
-        Action::Mount { .. } | Action::Unmount(_) => Some(Feature::Mounts),
+        | Action::Plant { .. }
+        | Action::ByCommand { does: Deed::Remove | Deed::Empty | Deed::Plant(_), .. }
+        | Action::Unmount(_) => None,
+        Action::Mount { elsewhere, .. } => elsewhere.then_some(Feature::MountNamespaces),
         Action::Chmod { .. } => Some(Feature::Permissions),
         Action::Chown { .. } => Some(Feature::Users),
         Action::Chattr { .. } => Some(Feature::FileFlags),
@@ -233,24 +226,6 @@ fn of_action(action: &Action, needed: &mut BTreeSet<Feature>) {
         Action::Tmpfiles(_) => Some(Feature::Cleaners),
     };
     needed.extend(feature);
-}
-
-fn of_planted(what: Planted) -> Option<Feature> {
-    match what {
-        Planted::Directory
-        | Planted::FullDirectory
-        | Planted::File
-        | Planted::Garbage
-        | Planted::DanglingLink
-        | Planted::LinkToPrecious
-        | Planted::LinkToFile
-        | Planted::LinkToZero
-        | Planted::Fifo
-        | Planted::Socket
-        | Planted::Device => None,
-        Planted::FifoWithWriter => Some(Feature::FifoWriters),
-        Planted::SparseGiant => Some(Feature::SparseFiles),
-    }
 }
 
 fn of_expected(expected: &Expected, needed: &mut BTreeSet<Feature>) {

@@ -98,3 +98,33 @@ fn what_is_mounted_lives_on_when_its_name_goes() {
     assert_eq!(onto, Response::Done(Err(Errno::ENOENT)), "it is removed");
     assert_ne!(world.fingerprint(), other.fingerprint());
 }
+
+fn unmount(world: &mut World, dir: Handle, on: &str) -> Response {
+    exec(world, ONE, Request::Unmount { dir, on: name(on) })
+}
+
+#[test]
+fn a_mount_ends_when_nobody_uses_it() {
+    let (mut world, dir) = mounted();
+    let refused = |errno| Response::Done(Err(errno));
+    assert_eq!(unmount(&mut world, dir, "a"), refused(Errno::EINVAL), "nothing is mounted on it");
+    assert_eq!(unmount(&mut world, dir, "none"), refused(Errno::ENOENT));
+    let path = World::root_path().join(b"b");
+    let below = open(&mut world, ONE, Call::OpenRoot { path: path.clone() });
+    assert_eq!(unmount(&mut world, dir, "b"), refused(Errno::EBUSY), "it is open");
+    // By a name in it another one is mounted on what is in it.
+    assert_eq!(mount(&mut world, below, "inside", "inside"), Response::Done(Ok(())));
+    assert_eq!(call(&mut world, ONE, Call::Close { fd: below }), Ok(Reply::Done));
+    assert_eq!(unmount(&mut world, dir, "b"), refused(Errno::EBUSY), "another one is on it");
+    let below = open(&mut world, ONE, Call::OpenRoot { path: path.clone() });
+    assert_eq!(unmount(&mut world, below, "inside"), Response::Done(Ok(())));
+    assert_eq!(call(&mut world, ONE, Call::Close { fd: below }), Ok(Reply::Done));
+    let works = Request::WorkIn { path: path.clone() };
+    assert_eq!(exec(&mut world, ONE, works), Response::Done(Ok(())));
+    assert_eq!(unmount(&mut world, dir, "b"), refused(Errno::EBUSY), "somebody works in it");
+    let elsewhere = Request::WorkIn { path: World::root_path() };
+    assert_eq!(exec(&mut world, ONE, elsewhere), Response::Done(Ok(())));
+    assert_eq!(unmount(&mut world, dir, "b"), Response::Done(Ok(())));
+    let below = open(&mut world, ONE, Call::OpenRoot { path });
+    assert_eq!(names(&mut world, below), ["below"]);
+}
