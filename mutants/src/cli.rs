@@ -206,6 +206,10 @@ pub(crate) struct CompareOptions {
     /// The directory mutants.out that it has made
     pub(crate) directory: PathBuf,
 
+    /// Only mutants of files whose path from the workspace matches, if it was asked for no others
+    #[arg(long = "file", value_name = "GLOB")]
+    pub(crate) files: Vec<Pattern>,
+
     /// Manifest of the workspace [default: the one around the current directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) manifest_path: Option<PathBuf>,

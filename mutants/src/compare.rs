@@ -144,7 +144,7 @@ struct Difference {
 /// Compares the last run of a workspace with what is in a directory of the other tool.
 pub(crate) fn compare(
     root: &Path,
-    mutants: &[Mutant],
+    mutants: &[&Mutant],
     state: &State,
     directory: &Path,
 ) -> anyhow::Result<Exit> {
@@ -182,12 +182,12 @@ pub(crate) fn compare(
 
 /// How many are judged alike, and those that are not.
 fn differences(
-    mutants: &[Mutant],
+    mutants: &[&Mutant],
     fates: &BTreeMap<String, Fate>,
     outcomes: Outcomes,
 ) -> (usize, Vec<Difference>) {
     let mut ours: BTreeMap<Key, Vec<&Mutant>> = BTreeMap::new();
-    for mutant in mutants {
+    for mutant in mutants.iter().copied() {
         let Mutant { file, line, column, operator, .. } = mutant;
         ours.entry((file.clone(), *line, *column, *operator)).or_default().push(mutant);
     }
@@ -240,6 +240,7 @@ fn operator(genre: Genre) -> Operator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutant::Plan;
     use crate::mutant::tests::plan_one;
 
     fn theirs(mutants: &[(&str, usize, &str, &str)]) -> serde_json::Result<Outcomes> {
@@ -255,6 +256,10 @@ mod tests {
         let mut outcomes: Vec<_> = mutants.iter().map(outcome).collect();
         outcomes.push(serde_json::json!({ "scenario": "Baseline", "summary": "Success" }));
         serde_json::from_value(serde_json::json!({ "outcomes": outcomes }))
+    }
+
+    fn all_of(plan: &Plan) -> Vec<&Mutant> {
+        plan.mutants.iter().collect()
     }
 
     #[test]
@@ -276,7 +281,7 @@ mod tests {
             ("stranger", 30, "UnaryOperator", "Unviable"),
         ]);
         let outcomes = outcomes.unwrap();
-        let (same, differences) = differences(&plan.mutants, &fates, outcomes);
+        let (same, differences) = differences(&all_of(&plan), &fates, outcomes);
         assert_eq!(same, 3);
         let told: Vec<String> =
             differences.iter().map(|one| format!("{}: {}", one.name, one.told)).collect();
@@ -296,7 +301,7 @@ mod tests {
     fn what_nobody_judges_is_not_judged_alike() {
         let plan = plan_one("fn f() -> bool { a }");
         let outcomes = theirs(&[("true", 18, "FnValue", "Failure")]).unwrap();
-        let (same, differences) = differences(&plan.mutants, &BTreeMap::new(), outcomes);
+        let (same, differences) = differences(&all_of(&plan), &BTreeMap::new(), outcomes);
         assert_eq!(same, 0);
         let told: Vec<&str> = differences.iter().map(|one| &*one.told).collect();
         let both = "we say not judged, they say not judged";

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use glob::Pattern;
 
 use crate::abreast::abreast;
 use crate::builder::{Builder, TestBinaries};
@@ -130,8 +131,8 @@ fn select<'p>(
         }
     }
     let wanted = |mutant: &&Mutant| {
-        let (files, functions, ids) = (&options.files, &options.functions, &options.mutants);
-        (files.is_empty() || files.iter().any(|glob| glob.matches_path(&mutant.file)))
+        let (functions, ids) = (&options.functions, &options.mutants);
+        is_in(&options.files, mutant)
             && (functions.is_empty() || functions.iter().any(|part| mutant.function.contains(part)))
             && (ids.is_empty() || ids.contains(&mutant.id))
             && (!options.missed || state.fates.get(&mutant.id).is_some_and(Fate::is_missed))
@@ -144,6 +145,11 @@ fn select<'p>(
         return Err(Stop::new(Exit::NothingMatched, "there is no such mutant").into());
     }
     Ok(selected)
+}
+
+/// Whether a mutant is in one of some files; without any, it may be anywhere.
+fn is_in(files: &[Pattern], mutant: &Mutant) -> bool {
+    files.is_empty() || files.iter().any(|glob| glob.matches_path(&mutant.file))
 }
 
 /// Everything that a run needs.
@@ -330,7 +336,9 @@ fn last_run(manifest: Option<&Path>) -> anyhow::Result<(Workspace, State, Plan)>
 
 fn compare(options: &CompareOptions) -> anyhow::Result<Exit> {
     let (workspace, state, plan) = last_run(options.manifest_path.as_deref())?;
-    compare::compare(&workspace.root, &plan.mutants, &state, &options.directory)
+    let mutants: Vec<&Mutant> =
+        plan.mutants.iter().filter(|mutant| is_in(&options.files, mutant)).collect();
+    compare::compare(&workspace.root, &mutants, &state, &options.directory)
 }
 
 /// Prints what is known of one mutant.
