@@ -1,6 +1,7 @@
 //! The lab's command, `mortmain-lab`: its arguments, and what it does for each.
 
 mod bench;
+mod causes;
 mod compare;
 mod conformance;
 mod exit;

@@ -6,10 +6,12 @@ use std::path::Path;
 use clap::Args;
 use mortmain_harness::explore::{
     Case, Counterexample, SampleCounts, Sampled, Sampling, Shrunk, Strategy, Without, explain,
-    sample, shrink,
+    sample, sample_causes, shrink,
 };
+use mortmain_harness::judge::Judged;
 use serde::Serialize;
 
+use crate::causes::All;
 use crate::exit::Exit;
 use crate::explore::{Engine, HOW};
 use crate::interrupt::Interrupt;
@@ -38,7 +40,7 @@ pub(crate) struct Options {
     /// Of pct: moments that have to come in order for what is looked for [default: 3]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=20))]
     depth: Option<u32>,
-    /// Of series: go on after a finding, and tell all of them by their causes
+    /// Go on after a finding, and tell all of them by their causes
     #[arg(long)]
     all: bool,
 }
@@ -71,7 +73,7 @@ impl Options {
             (self.iteration.is_some(), "--iteration", &[Random, Sticky, Pct]),
             (self.threads.is_some(), "--threads", &[Random, Sticky, Pct]),
             (self.depth.is_some(), "--depth", &[Pct]),
-            (self.all, "--all", &[Series]),
+            (self.all, "--all", &[Random, Sticky, Pct, Series]),
         ]
     }
 
@@ -117,6 +119,9 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let sampling = options.sampling(work.strategy);
     let drawn = sampling.iterations.end - sampling.iterations.start;
+    if options.all() {
+        return run_all(&sampling, work, output, interrupt);
+    }
     let progress = output.progress("explore");
     let (sampled, counts) = sample(&work.case.setup(), &sampling, &mut |counts| {
         progress.at(counts.runs, drawn, "schedules");
@@ -163,6 +168,34 @@ pub(crate) fn run(
     }
     writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
     Ok(exit)
+}
+
+/// Goes on after each finding, and prints how often there was which cause.
+fn run_all(
+    sampling: &Sampling,
+    work: &Work<'_>,
+    output: &Output,
+    interrupt: &Interrupt,
+) -> io::Result<Exit> {
+    let drawn = sampling.iterations.end - sampling.iterations.start;
+    let progress = output.progress("explore");
+    let (causes, whole, counts) = sample_causes(work.case, sampling, &mut |counts| {
+        progress.at(counts.runs, drawn, "schedules");
+        !interrupt.is_asked()
+    });
+    progress.done();
+    let (engine, seed) = (words_of(work.strategy), sampling.seed);
+    let name = engine.split(' ').next().unwrap_or_default();
+    let all = All {
+        causes: &causes,
+        whole,
+        what: &format!("{}, {engine}, seed {seed}", work.what),
+        counts: &counts,
+        drawn: Drawn { stem: format!("-{name}-{seed}"), words: format!("{engine}, seed {seed}") },
+        save: work.save,
+    };
+    let none = if whole { Sampled::Nothing } else { Sampled::Ended };
+    all.tell(output, "sample", |exit| Line::of(&none, &counts, &engine, seed, exit, None))
 }
 
 /// A run that was drawn, made short, explained and saved.
@@ -233,7 +266,18 @@ fn shortest(case: &Case) -> Option<String> {
         None if case.subject.rejections().is_empty() => return None,
         None => format!("--subject {}", case.subject.name()),
     };
-    Some(format!("mortmain-lab explore {of}"))
+    let mut command = format!("mortmain-lab explore {of}");
+    if let Judged::Only(property) = case.judged {
+        command += &format!(" --property {}", property.id());
+    }
+    let more = [("trees", case.trees), ("strangers", case.strangers), ("orders", case.orders)];
+    for (option, count) in more.into_iter().filter(|(_, count)| *count > 0) {
+        command += &format!(" --{option} {count}");
+    }
+    if case.reboots {
+        command += " --reboot";
+    }
+    Some(command)
 }
 
 /// The faults that were allowed and never came.
@@ -323,5 +367,25 @@ impl<'l> Line<'l> {
             iteration,
             short: short.map(Short::line).unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mortmain_harness::explore::Subject;
+    use mortmain_harness::judge::Property;
+
+    use super::*;
+
+    #[test]
+    fn the_command_for_the_shortest_run_looks_for_the_same_kind() {
+        let without = Case { without: Without::L3, ..Case::SMALL };
+        assert_eq!(shortest(&without).as_deref(), Some("mortmain-lab explore --without l3"));
+        assert_eq!(shortest(&Case::SMALL), None, "nothing is known to be wrong with it");
+        let subject = Subject::named("pid").expect("the lab knows it");
+        let judged = Judged::Only(Property::L1);
+        let late = Case { judged, orders: 2, reboots: true, ..subject.shown_by() };
+        let command = "mortmain-lab explore --subject pid --property L1 --orders 2 --reboot";
+        assert_eq!(shortest(&late).as_deref(), Some(command));
     }
 }

@@ -3,16 +3,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use mortmain_harness::explore::{
-    Case, SeriesCounts, Struck, series, series_case, series_causes, told,
-};
+use mortmain_harness::explore::{Case, SeriesCounts, Struck, series, series_case, series_causes};
 use serde::Serialize;
 
-use crate::compare::CauseLine;
+use crate::causes::All;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, several};
-use crate::replay::{self, Drawn};
+use crate::replay::Drawn;
 use crate::sample::{Options, Short, ShortLine};
 
 /// What is to be done.
@@ -84,55 +82,15 @@ fn run_all(
         !interrupt.is_asked()
     });
     progress.done();
-    let what = format!("{}, series, seed {seed}", work.what);
-    let found: u64 = causes.iter().map(|(_, group)| group.count).sum();
-    let (exit, verdict) = match (causes.is_empty(), whole) {
-        (true, true) => {
-            (Exit::Holds, format!("{what}: nothing found, which is no proof, {counts}"))
-        }
-        (true, false) => (Exit::Undecided, format!("{what}: interrupted, {counts} so far")),
-        (false, _) => {
-            let groups = several(causes.iter().count() as u64, "cause");
-            let so_far = if whole { "" } else { " so far" };
-            let found = several(found, "finding");
-            (Exit::Finding, format!("{what}: does not hold, {found} of {groups}, {counts}{so_far}"))
-        }
+    let all = All {
+        causes: &causes,
+        whole,
+        what: &format!("{}, series, seed {seed}", work.what),
+        counts: &counts,
+        drawn: Drawn { stem: format!("-series-{seed}"), words: format!("series, seed {seed}") },
+        save: work.save,
     };
-    let mut saved = Vec::new();
-    for (at, (_, group)) in causes.iter().enumerate() {
-        let words = format!("series, seed {seed}");
-        let drawn = Drawn { stem: format!("-series-{seed}-{}", at + 1), words };
-        saved.push(replay::save(work.save, group.case, &group.shortest, Some(&drawn))?);
-    }
-    // What live processes do not repeat is a bug in the lab, whatever else was found.
-    let broken = saved.iter().any(|saved| saved.exit == Exit::Internal);
-    let exit = if broken { Exit::Internal } else { exit };
-    let mut out = output.stdout();
-    if output.json() {
-        for ((cause, group), saved) in causes.iter().zip(&saved) {
-            let line = GroupLine { cause: CauseLine::of(None, cause, group), saved: saved.path() };
-            output.json_line(&mut out, "cause", &line)?;
-        }
-        output.json_line(&mut out, "series", &Line::of(&counts, seed, exit, None))?;
-        return Ok(exit);
-    }
-    for ((cause, group), saved) in causes.iter().zip(&saved) {
-        let choices = several(group.shortest.schedule.len() as u64, "choice");
-        writeln!(out, "{} of {cause}, the shortest in {choices}", several(group.count, "finding"))?;
-        writeln!(out, "  {}", told(&group.case, &group.shortest))?;
-        write!(out, "  ")?;
-        saved.tell(&mut out)?;
-    }
-    writeln!(out, "{}", output.verdict(&verdict, exit == Exit::Holds))?;
-    Ok(exit)
-}
-
-#[derive(Serialize)]
-struct GroupLine<'l> {
-    #[serde(flatten)]
-    cause: CauseLine<'l>,
-    /// Where the shortest is saved, for `replay`.
-    saved: Option<String>,
+    all.tell(output, "series", |exit| Line::of(&counts, seed, exit, None))
 }
 
 #[derive(Serialize)]

@@ -368,9 +368,32 @@ fn a_series_that_goes_on_counts_its_findings_by_cause() {
     assert_eq!(lab(&["replay", saved]).0, Some(1), "{saved}");
     assert_eq!(names_in(scratch.path()).len(), 1, "nothing else is in it");
 
-    let expected = "--all is for --engine series, and not for pct";
-    let drawn = ["explore", "--engine", "pct", "--all"];
-    assert_eq!(lab_errors(&drawn), (Some(2), vec![expected.to_owned()]));
+    let expected = "--all is for --engine random, sticky, pct or series, and not for exhaustive";
+    assert_eq!(lab_errors(&["explore", "--all"]), (Some(2), vec![expected.to_owned()]));
+}
+
+#[test]
+fn drawn_schedules_that_go_on_count_their_findings_by_cause() {
+    let scratch = mortmain::sandbox!("drawn-causes").expect("it is free");
+    let dir = text_of(scratch.path());
+    let args = ["explore", "--subject", "marker", "--engine", "pct", "--iterations", "300"];
+    let args = [&args[..], &["--all", "--json", "--save", dir]].concat();
+    let told = |threads| {
+        let (code, lines) = lab(&[&args[..], &["--threads", threads]].concat());
+        assert_eq!(code, Some(1), "{lines:#?}");
+        let lines = lines.iter().map(|line| serde_json::from_str(line).expect("a line is JSON"));
+        lines.collect::<Vec<serde_json::Value>>()
+    };
+    let lines = told("2");
+    let (sample, causes) = lines.split_last().expect("there is a line");
+    assert_eq!((&sample["type"], &sample["exit"]), (&"sample".into(), &1.into()), "{sample}");
+    assert_eq!(sample["runs"], 300, "{sample}");
+    let [cause] = causes else { panic!("{causes:#?}") };
+    assert_eq!((&cause["property"], &cause["rule"]), (&"L1".into(), &"c3".into()), "{cause}");
+    assert!(cause["count"].as_u64() > Some(1), "{cause}");
+    let saved = cause["saved"].as_str().unwrap_or_else(|| panic!("{cause}"));
+    assert_eq!(lab(&["replay", saved]).0, Some(1), "{saved}");
+    assert_eq!(told("1"), lines, "one thread comes to the same");
 }
 
 #[test]

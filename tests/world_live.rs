@@ -16,7 +16,16 @@ static ALLOCATOR: ArenaAllocator = ArenaAllocator;
 const STRATEGIES: [Strategy; 3] = [Strategy::Random, Strategy::Sticky, Strategy::Pct { depth: 3 }];
 
 /// Every fault that there is.
-const EVERYTHING: Case = Case { failures: 1, waits: 1, tricks: 1, ..Case::GATE };
+const EVERYTHING: Case = Case {
+    failures: 1,
+    waits: 1,
+    tricks: 1,
+    trees: 1,
+    strangers: 1,
+    orders: 1,
+    reboots: true,
+    ..Case::GATE
+};
 
 fn sampled(
     case: Case,
@@ -39,7 +48,8 @@ fn check_repeats(strategy: Strategy) {
     assert_eq!(counts.runs, 10_000);
     assert_eq!(counts.recoveries, counts.runs, "each run ends with the last sweep");
     let faults = [counts.kills, counts.failures, counts.waits, counts.tricks];
-    assert!(faults.iter().all(|fired| *fired > 1_000), "{counts}");
+    let faults = faults.into_iter().chain([counts.trees, counts.strangers, counts.orders]);
+    assert!(faults.into_iter().all(|fired| fired > 300), "{counts}");
     assert!(counts.in_use > counts.runs, "S1 was hardly ever at stake: {counts}");
     assert_eq!(ArenaAllocator::spilled_bytes(), 0, "an arena is too small");
 }

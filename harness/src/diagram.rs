@@ -455,6 +455,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_is_called_after_the_first_who_had_its_number() {
+        let events = vec![
+            event(10, "owner", EventKind::Born, "starts"),
+            event(10, "owner", EventKind::Killed, "is killed"),
+            event(10, "stranger", EventKind::Born, "starts, a stranger with this number"),
+            event(10, "stranger", EventKind::Ended, "exit 0"),
+        ];
+        let lines = drawn(events, None);
+        let heads: Vec<&String> = lines.iter().filter(|line| line.contains("\"head\"")).collect();
+        assert!(matches!(heads[..], [head] if head.contains(">owner 10<")), "{heads:#?}");
+    }
+
+    #[test]
     fn a_caption_is_broken_between_words() {
         assert_eq!(wrapped("a bb ccc dddddddd e", 6), ["a bb", "ccc", "dddddddd", "e"]);
         assert_eq!(wrapped("  a  bb ccc", 8), ["  a  bb", "  ccc"]);

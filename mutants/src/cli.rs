@@ -50,6 +50,8 @@ pub(crate) enum Command {
     #[command(after_help = EXIT_CODES)]
     Prove(ProveOptions),
     /// Change a package as a careless hand would, one place at a time, and look for tests that notice
+    ///
+    /// Tests are those of libraries, programs and test targets. Examples in the documentation are not run.
     #[command(after_help = MUTATE_EXIT_CODES, args_conflicts_with_subcommands = true)]
     Mutate(Box<MutateOptions>),
     /// Run a program confined (used by this program on itself)

@@ -118,8 +118,13 @@ impl Plan {
     pub(super) fn of(events: &[Event]) -> Plan {
         let mut plan = Plan::default();
         let mut whos: Vec<Who> = Vec::new();
+        let mut came_again = BTreeSet::new();
         for event in events.iter().filter(|event| event.who.is_process()) {
             match whos.iter_mut().find(|who| who.pid == event.who.pid) {
+                // A lane is called after the first who had its number.
+                Some(_) if event.kind == EventKind::Born || came_again.contains(&event.who.pid) => {
+                    came_again.insert(event.who.pid);
+                }
                 // It may have become another program.
                 Some(who) => *who = event.who_then(),
                 None => whos.push(event.who),

@@ -362,7 +362,7 @@ impl<'s, E: Engine> Machine<'s, E> {
             false => state.world.start(pid, stranger),
         }
         state.strangers.insert(pid);
-        let text = || "starts, with the number of a process that is gone".into();
+        let text = || "starts, a stranger with this number".into();
         self.tell(Who::new(&state.world, pid), EventKind::Born, text);
         self.enter(state, pid, Origin::Program(stranger))
     }

@@ -44,7 +44,7 @@ pub use self::explain::{Explanation, Turn, explain, told};
 pub use self::gate::{Case, Without};
 pub use self::machine::Failure;
 pub use self::replay::{ReplayError, Replayed, replay, replay_watched};
-pub use self::sample::{SampleCounts, Sampled, Sampling, sample};
+pub use self::sample::{SampleCounts, Sampled, Sampling, sample, sample_causes};
 pub use self::series::{FOR_EVER, SeriesCounts, Struck, series, series_case, series_causes};
 pub use self::shrink::{Shrunk, shrink};
 pub use self::strategy::Strategy;

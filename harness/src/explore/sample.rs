@@ -16,13 +16,15 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::Setup;
 use super::budget::Budget;
+use super::causes::Causes;
 use super::choice::Choice;
 use super::exhaust::Counterexample;
 use super::machine::{Failure, Machine};
 use super::replay::replay;
+use super::shrink::shrink;
 use super::strategy::{Lengths, Scheduler, Strategy};
+use super::{Case, Setup};
 use crate::simulated::Live;
 use crate::world::Fingerprint;
 
@@ -158,11 +160,71 @@ pub fn sample(
     sampling: &Sampling,
     go_on: &mut dyn FnMut(&SampleCounts) -> bool,
 ) -> (Sampled, SampleCounts) {
+    let mut first = None;
+    let (whole, counts) =
+        draw(setup, sampling, Findings::EndIt, &mut |counts, found| match found {
+            None => go_on(counts),
+            Some(found) => {
+                first = Some(found);
+                false
+            }
+        });
+    let sampled = match first {
+        Some(Found { iteration, run }) => Sampled::Found { iteration, found: Box::new(run) },
+        None if whole => Sampled::Nothing,
+        None => Sampled::Ended,
+    };
+    (sampled, counts)
+}
+
+/// The same, but it goes on after a finding: all of them, made short, by their causes; and whether it
+/// came to its end. `go_on` is asked now and then, and with each finding.
+pub fn sample_causes(
+    case: Case,
+    sampling: &Sampling,
+    go_on: &mut dyn FnMut(&SampleCounts) -> bool,
+) -> (Causes, bool, SampleCounts) {
+    let mut causes = Causes::default();
+    let setup = case.setup();
+    let (whole, counts) = draw(&setup, sampling, Findings::AreMadeShort, &mut |counts, found| {
+        if let Some(Found { run, .. }) = found {
+            causes.add(case, run);
+        }
+        go_on(counts)
+    });
+    (causes, whole, counts)
+}
+
+/// What a finding does to the drawing of more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Findings {
+    /// The first is the last.
+    EndIt,
+    /// It goes on, and makes each of them short.
+    AreMadeShort,
+}
+
+/// A run that ends badly.
+#[derive(Debug)]
+struct Found {
+    iteration: u64,
+    run: Counterexample,
+}
+
+/// Draws all runs. `watch` is asked now and then, and told of each finding, in order; its first no is
+/// the end. Whether there was none.
+fn draw(
+    setup: &Setup,
+    sampling: &Sampling,
+    findings: Findings,
+    watch: &mut dyn FnMut(&SampleCounts, Option<Found>) -> bool,
+) -> (bool, SampleCounts) {
     let budget = setup.budget;
     let lengths = lengths_of(setup, sampling.strategy, budget);
     let work = Work {
         setup,
         sampling,
+        findings,
         budget,
         lengths,
         next: AtomicU64::new(0),
@@ -180,30 +242,29 @@ pub fn sample(
         let mut counts = SampleCounts::default();
         let mut early = BTreeMap::new();
         let mut wanted = 0;
-        let end = loop {
+        let whole = 'told: loop {
             let chunk: Chunk = match told.recv_timeout(ASKED_EVERY) {
                 Ok(chunk) => chunk,
-                Err(RecvTimeoutError::Timeout) if go_on(&counts) => continue,
-                Err(RecvTimeoutError::Timeout) => break Sampled::Ended,
-                Err(RecvTimeoutError::Disconnected) => break Sampled::Nothing,
+                Err(RecvTimeoutError::Timeout) if watch(&counts, None) => continue,
+                Err(RecvTimeoutError::Timeout) => break false,
+                Err(RecvTimeoutError::Disconnected) => break true,
             };
             early.insert(chunk.number, chunk);
-            let mut found = None;
-            while let Some(chunk) = early.remove(&wanted).filter(|_| found.is_none()) {
+            while let Some(chunk) = early.remove(&wanted) {
                 wanted += 1;
                 counts = counts.then(&chunk.counts);
-                found = chunk.found;
+                for found in chunk.found {
+                    if !watch(&counts, Some(found)) {
+                        break 'told false;
+                    }
+                }
             }
-            if let Some((iteration, schedule, failure)) = found {
-                let found = Box::new(counterexample(setup, schedule, failure));
-                break Sampled::Found { iteration, found };
-            }
-            if !go_on(&counts) {
-                break Sampled::Ended;
+            if !watch(&counts, None) {
+                break false;
             }
         };
         work.stopped.store(true, Ordering::Relaxed);
-        (end, counts)
+        (whole, counts)
     })
 }
 
@@ -211,11 +272,12 @@ pub fn sample(
 struct Work<'s> {
     setup: &'s Setup,
     sampling: &'s Sampling,
+    findings: Findings,
     budget: Budget,
     lengths: Lengths,
     /// The next chunk that nobody has begun.
     next: AtomicU64,
-    /// The first chunk in which something was found.
+    /// The first chunk in which something was found that ends it.
     found_in: AtomicU64,
     stopped: AtomicBool,
 }
@@ -224,7 +286,8 @@ struct Work<'s> {
 struct Chunk {
     number: u64,
     counts: SampleCounts,
-    found: Option<(u64, Vec<Choice>, Failure)>,
+    /// In order.
+    found: Vec<Found>,
 }
 
 impl Work<'_> {
@@ -240,7 +303,7 @@ impl Work<'_> {
             let Some(chunk) = self.chunk(number, from..end.min(from.saturating_add(CHUNK))) else {
                 return;
             };
-            if chunk.found.is_some() {
+            if self.findings == Findings::EndIt && !chunk.found.is_empty() {
                 self.found_in.fetch_min(number, Ordering::Relaxed);
             }
             // Whoever does not listen any more does not want to know.
@@ -253,6 +316,7 @@ impl Work<'_> {
     /// `None` when it was stopped on the way.
     fn chunk(&self, number: u64, iterations: Range<u64>) -> Option<Chunk> {
         let mut counts = SampleCounts::default();
+        let mut all = Vec::new();
         for iteration in iterations {
             if self.stopped.load(Ordering::Relaxed) {
                 return None;
@@ -265,12 +329,19 @@ impl Work<'_> {
             }
             let run = run(self.setup, scheduler);
             counts = counts.then(&run.counts);
-            if let Some(failure) = run.failure {
-                let found = Some((iteration, run.schedule, failure));
-                return Some(Chunk { number, counts, found });
+            let Some(failure) = run.failure else { continue };
+            let found = counterexample(self.setup, run.schedule, failure);
+            match self.findings {
+                Findings::EndIt => {
+                    let found = vec![Found { iteration, run: found }];
+                    return Some(Chunk { number, counts, found });
+                }
+                Findings::AreMadeShort => {
+                    all.push(Found { iteration, run: shrink(self.setup, &found).found });
+                }
             }
         }
-        Some(Chunk { number, counts, found: None })
+        Some(Chunk { number, counts, found: all })
     }
 }
 
