@@ -10,10 +10,11 @@
 //! Memory is bounded by the number of states. A search that meets the bound is
 //! not decided, and says so.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::hash::Hash;
 
+use mortmain::sys::Pid;
 use rustc_hash::FxHashSet;
 
 use super::Setup;
@@ -189,10 +190,15 @@ pub(super) fn fingerprint(state: &Spot) -> Fingerprint {
     state.world.fingerprint().with(rest)
 }
 
-/// Stands for what is left of a state when everybody is killed.
-fn remains(state: &Spot) -> Fingerprint {
-    let strangers = Fingerprint::of(&(&state.gone, &state.strangers));
-    state.world.remains().with(strangers)
+/// Stands for what is left of a state when everybody is killed, and the machine starts anew if it does:
+/// then all who ever were have their like.
+fn remains(setup: &Setup, state: &Spot) -> Fingerprint {
+    let living = state.processes.iter().map(|(pid, _)| *pid);
+    let numbers: BTreeSet<Pid> = match setup.reboots {
+        true => state.gone.iter().copied().chain(living).collect(),
+        false => state.strangers.clone(),
+    };
+    state.world.remains().with(Fingerprint::of(&numbers))
 }
 
 /// Searches all of a setup.
@@ -259,7 +265,9 @@ impl<C: Companion> Search<'_, C> {
             if number % WATCHED_EVERY == 0 && !go_on(&self.counts) {
                 return Verdict::Ended;
             }
-            if self.machine.setup.judged.needs_last_sweep() && self.judged.insert(remains(&state)) {
+            if self.machine.setup.judged.needs_last_sweep()
+                && self.judged.insert(remains(self.machine.setup, &state))
+            {
                 self.counts.recoveries += 1;
                 if let Err(failure) = self.machine.take(&mut state.clone(), Choice::Recover) {
                     return self.found(failure, self.schedule_to(number, Choice::Recover));
