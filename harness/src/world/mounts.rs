@@ -121,7 +121,7 @@ impl World {
     }
 
     /// Ends all mounts, whoever is in them.
-    pub(super) fn end_mounts(&mut self) {
+    pub(crate) fn end_mounts(&mut self) {
         for id in self.mounts.iter().map(|(id, _)| id).collect::<Vec<_>>() {
             self.end_mount(id);
         }

@@ -136,6 +136,7 @@ impl Stage<'_> {
             check_escapes(self.story, &self.heard, &self.escaped)?;
         }
         self.machine.kill_everybody();
+        self.machine.world.end_mounts();
         self.ledger.users.clear();
         self.clean_sweeps()?;
         self.check_left()?;

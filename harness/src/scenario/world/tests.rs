@@ -131,3 +131,13 @@ fn a_story_is_told_in_the_same_steps_each_time() {
     let rows: BTreeSet<Vec<_>> = rows.collect();
     assert!(rows.len() > 1, "{rows:?}");
 }
+
+/// As on the real kernel: what somebody has mounted is his to unmount.
+#[test]
+fn what_is_mounted_at_the_end_is_no_reason_to_leave_anything() {
+    let plant = "plant = \"directory\"\nat = \"a/files/mounted\"";
+    let mount = "mount = \"photos/deep\"\nat = \"a/files/mounted\"";
+    let story = story("needs = [\"mount\"]", &[START, plant, mount]);
+    let told = Tellable::of(&story).tell(Subject::Mortmain);
+    assert!(matches!(told, Told::Held { .. }), "{told:?}");
+}
