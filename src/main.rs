@@ -40,10 +40,11 @@ use crate::output::Output;
 /// Without a command it does its main job: it searches the pure model of the protocol, and holds every
 /// step of the real code in a simulated kernel against it; it explores every order of an owner, its
 /// command and two sweeps there, with two kills anywhere, and with a kill a call that fails, somebody who
-/// swaps a name, two owners, or a claim in another one; it lets other designs fail there; it tells all
-/// scenarios with real processes and in the simulated kernel, which have to agree, and for half a minute
-/// stories that it draws; then it kills real processes at every system call of `mortmain`, lets every call
-/// fail in every way, and looks at what is true afterwards.
+/// swaps a name, a stranger with the number of who is gone, a restart, two owners, or a claim in another
+/// one; it lets other designs fail there; it tells all scenarios with real processes and in the simulated
+/// kernel, which have to agree, and for half a minute stories that it draws; then it kills real processes
+/// at every system call of `mortmain`, lets every call fail in every way, and looks at what is true
+/// afterwards.
 #[derive(Parser, Debug)]
 #[command(name = "mortmain-lab", version, after_help = exit::TABLE)]
 struct Cli {
