@@ -1,8 +1,7 @@
 //! Exploring: every order of steps and kills that a budget allows.
 //!
-//! A [`Setup`] says which programs run, who starts, how many kills there are, how
-//! many calls fail, and what else may happen ([`Budget`]). A [`Choice`] is who goes
-//! next and what happens to it; a list of them, a schedule, repeats a run exactly.
+//! A [`Setup`] says which programs run, who starts, and what may happen to them ([`Budget`]).
+//! A [`Choice`] is who goes next and what happens to it; a list of them, a schedule, repeats a run exactly.
 //! [`exhaust()`] goes through all of them, breadth first, so that what it finds is as
 //! short as can be; [`sample()`] draws schedules from a seed, for what is too large for
 //! that; [`compare()`] asks of a design each property by itself; [`replay()`] runs one

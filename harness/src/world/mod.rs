@@ -7,25 +7,26 @@
 //! million. Numbers of things are made so that independent steps commute
 //! ([`ids`]).
 //!
-//! There is: one boot, one user, one pid namespace, a whole `/proc`, one tmpfs
-//! with one root for claims; processes with parents, groups, zombies, and an
-//! init that reaps orphans at once or never; fork and exec with descriptors,
-//! close-on-exec; what a look at a process shows of its working directory, its
-//! descriptors and its cookie; a limit of descriptors; directories, files, symbolic
-//! links, FIFOs, sockets, devices, names and inodes; mounts of one part of the tmpfs
-//! over another; `flock` on open file descriptions; SIGKILL; a wall clock, which
-//! stands still until the explorer lets time pass (waiting with a limit ends at a
-//! moment that it chooses, a pause takes no time); a restart, after which all that has
-//! a name is still there; and, if he is invited, an adversary, who changes what names stand for ([`Trick`]).
+//! There is: one user, one pid namespace, a whole `/proc`, one tmpfs with one root for
+//! claims; processes with parents, groups, zombies, and an init that reaps orphans at
+//! once or never; fork and exec with descriptors, close-on-exec; what a look at a
+//! process shows of its working directory, its descriptors and its cookie; a limit of
+//! descriptors; directories, files, symbolic links, FIFOs, sockets, devices, files
+//! without an end, names and inodes; mounts of one part of the tmpfs over another;
+//! `flock` on open file descriptions; SIGKILL; a wall clock, which stands still until
+//! the explorer lets time pass (waiting with a limit ends at a moment that it chooses,
+//! a pause takes no time); a restart, after which all that has a name is still there;
+//! and, if he is invited, an adversary, who changes what names stand for ([`Trick`]).
 //!
 //! There is not (yet): threads (but a first one that has ended), sessions, signals
-//! other than SIGKILL; other users, permissions (modes are kept, and forbid
-//! nothing); other namespaces, file systems, hard links; the
-//! other end of a FIFO or a socket (who waits at one waits for ever), devices that do
-//! anything; what is lost when the power goes; limits of space and inodes. A call is done
-//! whole or not at all, but for a spawn, which forks, lets the child make its steps, and is
-//! answered. That calls fail for no reason of their own, that a number comes again, and
-//! that a directory has its names in another order are the explorer's doing.
+//! other than SIGKILL; other users, permissions (modes are kept, and forbid nothing);
+//! other namespaces, file systems, hard links; somebody who writes at the other end of
+//! a FIFO, or listens at a socket (who waits at one waits for ever), devices that do
+//! anything; what is lost when the power goes; limits of space and inodes. A call is
+//! done whole or not at all, but for a spawn, which forks, lets the child make its
+//! steps, and is answered. That calls fail for no reason of their own, that a number
+//! comes again, and that a directory has its names in another order are the explorer's
+//! doing.
 
 mod adversary;
 mod claims;
