@@ -97,6 +97,13 @@ fn a_case_that_the_model_has_no_room_for_is_refused() {
         "the model has no room for calls that fail: only its probes do"
     );
     assert_eq!(why(Case { tricks: 1, ..Case::SMALL }), "the model has no room for an adversary");
+    assert_eq!(
+        why(Case { trees: 1, ..Case::SMALL }),
+        "the model has no room for several that are killed at the same moment"
+    );
+    for case in [Case { strangers: 1, ..Case::SMALL }, Case { reboots: true, ..Case::SMALL }] {
+        assert_eq!(why(case), "the model has no room for strangers");
+    }
     let sweeps = why(Case { sweeps: 3, ..Case::SMALL });
     assert!(sweeps.contains("sweeps: 3 were asked for, 2 is the most"), "{sweeps}");
 }
