@@ -17,8 +17,8 @@ pub(crate) struct All<'a> {
     pub(crate) causes: &'a Causes,
     /// Whether it came to its end.
     pub(crate) whole: bool,
-    /// The case, and how it was drawn, in words.
-    pub(crate) what: &'a str,
+    /// The case in words.
+    pub(crate) of: &'a str,
     /// What was done, in words.
     pub(crate) counts: &'a dyn Display,
     /// What the runs were drawn from.
@@ -68,7 +68,8 @@ impl All<'_> {
     }
 
     fn verdict(&self) -> (Exit, String) {
-        let All { causes, whole, what, counts, .. } = self;
+        let All { causes, whole, counts, .. } = self;
+        let what = format!("{}, {}", self.of, self.drawn.words);
         match (causes.is_empty(), whole) {
             (true, true) => {
                 (Exit::Holds, format!("{what}: nothing found, which is no proof, {counts}"))

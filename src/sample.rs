@@ -189,7 +189,7 @@ fn run_all(
     let all = All {
         causes: &causes,
         whole,
-        what: &format!("{}, {engine}, seed {seed}", work.what),
+        of: work.what,
         counts: &counts,
         drawn: Drawn { stem: format!("-{name}-{seed}"), words: format!("{engine}, seed {seed}") },
         save: work.save,

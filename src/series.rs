@@ -85,7 +85,7 @@ fn run_all(
     let all = All {
         causes: &causes,
         whole,
-        what: &format!("{}, series, seed {seed}", work.what),
+        of: work.what,
         counts: &counts,
         drawn: Drawn { stem: format!("-series-{seed}"), words: format!("series, seed {seed}") },
         save: work.save,
