@@ -86,16 +86,12 @@ impl<P> State<P> {
         self.processes.insert(at, (pid, process));
     }
 
-    /// Forgets the processes that do not live any more.
-    fn bury(&mut self, remember: bool) {
-        let (world, gone) = (&self.world, &mut self.gone);
-        self.processes.retain(|(pid, _)| {
-            let lives = world.lives(*pid);
-            if remember && !lives {
-                gone.insert(*pid);
-            }
-            lives
-        });
+    /// Forgets the processes that do not live any more, but not their numbers.
+    fn bury(&mut self) {
+        let world = &self.world;
+        self.gone.extend(
+            self.processes.extract_if(.., |(pid, _)| !world.lives(*pid)).map(|(pid, _)| pid),
+        );
     }
 }
 
@@ -333,6 +329,7 @@ impl<'s, E: Engine> Machine<'s, E> {
             }
             Choice::Stranger(pid) => {
                 state.gone.remove(&pid);
+                self.forget_numbers(state);
                 self.come(state, pid, true)
             }
             Choice::Trick { pid, aim, trick } => {
@@ -416,7 +413,12 @@ impl<'s, E: Engine> Machine<'s, E> {
 
     /// Forgets whoever does not live any more, but for the number where a stranger may get it.
     fn forget(&self, state: &mut State<E::Process>) {
-        state.bury(self.setup.stranger.is_some());
+        state.bury();
+        self.forget_numbers(state);
+    }
+
+    /// Forgets who is gone, if nobody can have the number any more.
+    fn forget_numbers(&self, state: &mut State<E::Process>) {
         if state.left.strangers == 0 && !self.setup.reboots {
             state.gone.clear();
         }

@@ -219,13 +219,11 @@ fn draw(
     findings: Findings,
     watch: &mut dyn FnMut(&SampleCounts, Option<Found>) -> bool,
 ) -> (bool, SampleCounts) {
-    let budget = setup.budget;
-    let lengths = lengths_of(setup, sampling.strategy, budget);
+    let lengths = lengths_of(setup, sampling.strategy, setup.budget);
     let work = Work {
         setup,
         sampling,
         findings,
-        budget,
         lengths,
         next: AtomicU64::new(0),
         found_in: AtomicU64::new(u64::MAX),
@@ -273,7 +271,6 @@ struct Work<'s> {
     setup: &'s Setup,
     sampling: &'s Sampling,
     findings: Findings,
-    budget: Budget,
     lengths: Lengths,
     /// The next chunk that nobody has begun.
     next: AtomicU64,
@@ -323,7 +320,7 @@ impl Work<'_> {
             }
             let of = (self.sampling.seed, iteration);
             let strategy = self.sampling.strategy;
-            let mut scheduler = Scheduler::new(self.budget, strategy, of, self.lengths);
+            let mut scheduler = Scheduler::new(self.setup.budget, strategy, of, self.lengths);
             if !self.sampling.early_ends {
                 scheduler = scheduler.without_an_end();
             }
